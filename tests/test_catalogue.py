@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from toolroll import Effect, dialects, tool
-from toolroll.catalogue import CALL, FIND
+from toolroll.catalogue import CALL, CALL_READ, FIND
 from toolroll.text.tokens import estimate
 
 MOST = 2_500
@@ -17,7 +17,9 @@ def names(kit):
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic", "gemini", "mcp"])
 def test_the_native_tools_cost_little(kit, shape):
-    cost = sum(estimate(msgspec.json.encode(one).decode()) for one in kit.definitions(shape))
+    for_clients = {"title", "annotations"}  # which MCP clients do not give to their model
+    seen = [{key: value for key, value in one.items() if key not in for_clients} for one in kit.definitions(shape)]
+    cost = sum(estimate(msgspec.json.encode(one).decode()) for one in seen)
     assert cost <= MOST, "mark what is seldom needed with @tool(..., rare=True)"
     assert cost >= MOST / 2, "there is room to show more"
 
@@ -71,6 +73,17 @@ def test_a_relayed_call_is_that_call(open_kit, put):
     assert (wrong.error.code, "`path` must be a string" in wrong.text) == ("ValidationError", True)
     assert relayed("stat", {"path": "../x"}).error.code == "SecurityError"
     assert kit.call(CALL, {"name": "env"}).ok
+
+
+def test_tools_that_only_read_have_a_way_of_their_own(kit, put):
+    """MCP clients ask about the other one, which can do everything."""
+    put({"a.txt": "x"})
+    assert kit.call(CALL_READ, {"name": "stat", "arguments": {"path": "a.txt"}}).ok
+    refused = kit.call(CALL_READ, {"name": "Delete", "arguments": {"path": "a.txt"}})
+    assert (refused.error.code, "only tools that read" in refused.text) == ("ValidationError", True)
+    hints = {one["name"]: one["annotations"]["readOnlyHint"] for one in kit.definitions("mcp")}
+    assert (hints[CALL_READ], hints[CALL]) == (True, False)
+    assert CALL_READ not in names(kit)
 
 
 def test_what_cannot_be_relayed(kit):

@@ -68,15 +68,14 @@ def test_an_unknown_format_lists_those_there_are(kit):
         kit.definitions("xml")
 
 
-def test_an_mcp_result_has_text_image_and_structure():
+def test_an_mcp_result_has_text_and_image():
     result = Result("success", "a picture", data={"x": 1}, images=(Image(b"png", "image/png"),))
-    assert formats.mcp_result(result) == {
+    assert formats.mcp_result(result, structured=True) == {
         "content": [
             {"type": "text", "text": "a picture"},
             {"type": "image", "data": base64.b64encode(b"png").decode(), "mimeType": "image/png"},
         ],
         "isError": False,
-        "structuredContent": {"x": 1},
     }
 
 

@@ -18,8 +18,10 @@ from toolroll.tool import Tool, tool
 Choice = Literal["all", "core", "lazy"]
 """Every tool; those that are not rare; none but the two that find and call the others."""
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-FIND, CALL = "find_tools", "call_tool"
+FIND, CALL, CALL_READ = "find_tools", "call_tool", "call_read_tool"
+META_TOOLS = (FIND, CALL, CALL_READ)
 _CALLS = f"Call a tool that you are not shown, by its name and as {FIND} describes it."
+_READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
 
 
@@ -75,24 +77,35 @@ class Catalogue:
         for changed in tuple(self._watchers):
             changed()
 
-    def hidden(self) -> list[Entry]:
-        """The entries that a model is not shown at first."""
-        return [entry for entry in self._entries() if self._choice == "lazy" or (self._choice == "core" and entry.rare)]
+    def hidden(self, choice: Choice | None = None) -> list[Entry]:
+        """The entries that a model is not shown at first, by this choice or by that of the kit."""
+        choice = choice or self._choice
+        return [entry for entry in self._entries() if choice == "lazy" or (choice == "core" and entry.rare)]
 
-    def shown(self) -> list[Entry]:
-        """The entries that a model is shown, with the two that lead to the others, if there are others."""
-        hidden = {entry.name for entry in self.hidden()}
-        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.meta_tools()]
+    def shown(self, choice: Choice | None = None, *, hinted: bool = False) -> list[Entry]:
+        """The entries that a model is shown, with those that lead to the others, if there are others."""
+        hidden = {entry.name for entry in self.hidden(choice)}
+        return [
+            *(entry for entry in self._entries() if entry.name not in hidden),
+            *self.meta_tools(choice, hinted=hinted),
+        ]
 
-    def meta_tools(self) -> list[Entry]:
-        """The tools that find and call hidden ones; none if nothing is hidden."""
-        hidden = self.hidden()
+    def meta_tools(self, choice: Choice | None = None, *, hinted: bool = False) -> list[Entry]:
+        """The tools that find and call hidden ones; none if nothing is hidden.
+
+        `hinted`: with one for tools that only read. MCP clients go by hints: they let it pass where they ask about the
+        one for all tools.
+        """
+        hidden = self.hidden(choice)
         if not hidden:
             return []
         effects = reduce(lambda found, entry: found | entry.effects, hidden, Effect.NONE)
         about = f"{self._finder.description} There are: {', '.join(entry.name for entry in hidden)}."
         params = {one.name: one.name for one in self._finder.parameters}
-        return [View(FIND, self._finder, params, description=about), Relay(CALL, _CALLS, effects)]
+        relays = [Relay(CALL, _CALLS, effects)]
+        if hinted and any(entry.effects in Effect.READ for entry in hidden):
+            relays.append(Relay(CALL_READ, _READS, Effect.READ, only=Effect.READ))
+        return [View(FIND, self._finder, params, description=about), *relays]
 
 
 def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:

@@ -309,11 +309,12 @@ class Relay:
 
     rare = False
 
-    def __init__(self, name: str, description: str, effects: Effect) -> None:
-        """`effects`: what the calls that it may stand for do."""
+    def __init__(self, name: str, description: str, effects: Effect, *, only: Effect | None = None) -> None:
+        """`effects`: what the calls that it may stand for do; `only`: others are refused."""
         self.name = name
         self.description = description
         self.effects = effects
+        self._only = only
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -335,6 +336,11 @@ class Relay:
 
     def views(self) -> tuple[View, ...]:
         return ()
+
+    def check(self, entry: Entry) -> None:
+        """Raise ToolError if it may not stand for calls of this entry."""
+        if self._only is not None and entry.effects not in self._only:
+            raise ToolError(ErrorCode.VALIDATION, f"{self.name!r} calls only tools that read, not {entry.name!r}.")
 
     def read_call(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The name and the arguments of the call that is meant; raises ToolError."""

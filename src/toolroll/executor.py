@@ -138,9 +138,11 @@ class Executor:
     def _find(self, name: str, given: Arguments) -> tuple[View | Bundle, str, Arguments, list[str]]:
         """The entry, name and arguments that a call stands for, relayed or by another name, which is noted."""
         notes: list[str] = []
+        relay: Relay | None = None
         entry = self.entries.get(name)
         if isinstance(entry, Relay):
-            name, given = entry.read_call(parse_arguments(given))
+            relay = entry
+            name, given = relay.read_call(parse_arguments(given))
             entry = self.entries.get(name)
         if entry is None and self._read_call is not None:
             meant = self._read_call(name, parse_arguments(given), self.entries)
@@ -150,6 +152,8 @@ class Executor:
                 entry = self.entries[name]
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
+        if relay is not None:
+            relay.check(entry)
         return entry, name, given, notes
 
     def _unknown(self, name: str) -> ToolError:

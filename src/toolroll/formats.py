@@ -49,7 +49,14 @@ def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: 
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
         annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
-    return {"name": name, "description": description, "inputSchema": schema, "annotations": annotations}
+    title = name.replace("_", " ").replace("-", " ").capitalize()
+    return {
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": annotations,
+    }
 
 
 FORMATS: dict[str, Callable[[str, str, Schema, Effect, bool], dict[str, Any]]] = {
@@ -201,13 +208,17 @@ def joined_text(names: Sequence[str], results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def mcp_result(result: Result) -> dict[str, Any]:
-    """A result as MCP's `tools/call` answers: text, images, structured content."""
+def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
+    """A result as MCP's `tools/call` answers: text and images.
+
+    Some clients give their model structured content *instead* of the text and the images, so there is none unless it is
+    asked for, and never beside an image; then it holds the text too, as `answer`.
+    """
     content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
     content += [{"type": "image", "data": _base64(image), "mimeType": image.mime} for image in result.images]
     answer: dict[str, Any] = {"content": content, "isError": not result.ok}
-    if isinstance(result.data, dict):
-        answer["structuredContent"] = result.data
+    if structured and isinstance(result.data, dict) and not result.images:
+        answer["structuredContent"] = {**result.data, "answer": result.text}
     return answer
 
 

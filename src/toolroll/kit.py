@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
+from toolroll.catalogue import META_TOOLS, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -47,7 +47,9 @@ from toolroll.steps import (
 from toolroll.tool import Tool
 
 if TYPE_CHECKING:
+    from toolroll.host.files.file_ops import FileOps
     from toolroll.host.mcp.server import McpServer, RemoteTool
+    from toolroll.host.shell.exec_ops import ExecOps
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
 
@@ -63,6 +65,7 @@ class Kit:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
     `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
     folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
+    `files` and `commands` are operations in place of local files and local commands.
     """
 
     def __init__(
@@ -82,22 +85,17 @@ class Kit:
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
         roots: Iterable[str | os.PathLike[str]] | None = None,
+        files: FileOps | None = None,
+        commands: ExecOps | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
         named = dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
-        self.settings = settings = (settings or load_settings(workspace)).override(
-            dialect=named,
-            mode=mode,
-            policy=preset,
-            tools=tools,
-            limits=limits,
-            mcp=mcp,
-            language_servers=servers,
-            environment=environment,
-            roots=None if roots is None else map(os.fspath, roots),
-        )
+        over = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
+        more = {"environment": environment, "roots": None if roots is None else [os.fspath(one) for one in roots]}
+        settings = (settings or load_settings(workspace)).override(dialect=named, policy=preset, **over, **more)
+        self.settings = settings
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
         self.dialect = given or dialects.load(settings.dialect, plugins)
@@ -109,7 +107,7 @@ class Kit:
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         entries = self._choose_entries(plugins, None if isinstance(settings.tools, str) else settings.tools)
-        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries)
+        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries, files, commands)
 
     def _open(
         self,
@@ -117,6 +115,8 @@ class Kit:
         state_dir: str | os.PathLike[str] | None,
         guard: Guard,
         entries: list[Entry],
+        files: FileOps | None,
+        commands: ExecOps | None,
     ) -> None:
         """Open the engines, and add the tools."""
         self.registry: Registry[View | Bundle] = Registry()
@@ -126,7 +126,7 @@ class Kit:
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings)
+        self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)
@@ -136,7 +136,7 @@ class Kit:
     def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> list[Entry]:
         """The entries of the dialect and of plugins: all of them, or only these."""
         own = self.dialect.entries if self.dialect.entries is not None else _native()
-        taken = [*(one.name for one in own), FIND, CALL]
+        taken = [*(one.name for one in own), *META_TOOLS]
         added = combine(plugins, taken, dialects.names(), f"the dialect {self.dialect.name}")
         self.problems = added.problems
         """One sentence for each plugin, or tool of one, that is left out."""
@@ -156,7 +156,8 @@ class Kit:
         self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.meta_tools()})
+        meta_tools = {one.name: one for one in self._catalogue.meta_tools(hinted=True)}
+        self._executor = self._executor_of(self._entries | meta_tools)
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
@@ -202,11 +203,17 @@ class Kit:
         allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
-    def definitions(self, format: formats.Format = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
-        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode."""
+    def definitions(
+        self, format: formats.Format = "openai", *, strict: bool = False, tools: Choice | None = None
+    ) -> list[dict[str, Any]]:
+        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode.
+
+        `tools` shows others than the kit's own choice: "all", "core" or "lazy".
+        """
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
-        own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
-        return [shape(entry.name, entry.description, schema, entry.effects, strict) for entry, schema in own]
+        shown = self._catalogue.shown(tools, hinted=format == "mcp")
+        # `plain` makes a copy, which the caller may change.
+        return [shape(one.name, one.description, plain(one.schema), one.effects, strict) for one in shown]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -223,7 +230,7 @@ class Kit:
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
-            own.journal,
+            own.undo_journal,
             own.launcher,
             own.shell,
             own.servers,
@@ -293,7 +300,7 @@ class Kit:
         else:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
-            if one.name in self._entries or one.name in (FIND, CALL):
+            if one.name in self._entries or one.name in META_TOOLS:
                 raise ValueError(f"Tool with name {one.name!r} is already registered.")
             _ = one.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)

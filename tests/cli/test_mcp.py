@@ -50,7 +50,7 @@ def request(number: int, method: str, **params: object) -> bytes:
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (("--lazy",), ["find_tools", "call_tool"]),
+        (("--lazy",), ["find_tools", "call_tool", "call_read_tool"]),
         (("--tools", "stat, read"), ["stat", "read"]),
         (("-d", "cdd", "--mode", "thinking"), ["read", "glob", "grep"]),
     ],

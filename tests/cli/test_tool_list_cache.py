@@ -1,7 +1,7 @@
 from toolroll.cli import tool_list_cache
 from toolroll.cli.tool_list_cache import ToolListCache
 
-TOOLS = [{"name": "read", "inputSchema": {"type": "object"}}]
+TOOLS = {"": [{"name": "read", "inputSchema": {"type": "object"}}], "core": [], "all": []}
 
 
 def test_a_list_is_kept_for_the_same_options(tmp_path):
@@ -16,7 +16,7 @@ def test_a_list_that_cannot_be_read_is_none(tmp_path):
     cache = ToolListCache(str(tmp_path))
     cache.save(TOOLS)
     (kept,) = (tmp_path / "listed").iterdir()
-    for text in ("not json", "{}", "[1]"):
+    for text in ("not json", "[]", '{"": 1}'):
         kept.write_text(text)
         assert cache.load() is None
 

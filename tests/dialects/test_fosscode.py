@@ -210,3 +210,25 @@ def test_tool_calls_are_answered_in_one_text(open_kit, put):
     assert [line[: len(start)] for line, start in zip(lines[3:], starts, strict=False)] == starts
     assert answer["hasToolCalls"] is True
     assert kit.execute_text([])["hasToolCalls"] is False
+
+
+def test_a_bulk_edit_processes_so_many_files_and_backs_them_up(kit, put, ws):
+    put({"a.ts": "foo", "b.ts": "foo", "c.ts": "foo"})
+    result = kit.call("multiedit", {"pattern": "*.ts", "find": "foo", "replace": "bar", "maxFiles": 2})
+    assert (result.wire["data"]["totalReplacements"], (ws / "c.ts").read_text()) == (2, "foo")
+    assert result.text.endswith("(1 more would change: raise `maxFiles`.)")
+    assert sorted(path.name.split(".backup.")[0] for path in ws.glob("*.backup.*")) == ["a.ts", "b.ts"]
+    assert {path.read_text() for path in ws.glob("*.backup.*")} == {"foo"}
+
+
+def test_a_place_that_is_not_there_is_told_as_it_was_counted(kit, put):
+    put({"a.py": "x = 1\n"})
+    wire = kit.call("lsp-hover", {"file": "a.py", "line": 1, "character": 50}).wire
+    assert wire["error"] == "`character` is 50, but line 1 has 5 characters. Its words: 'x' at 0."
+
+
+def test_a_list_is_sorted_by_type_and_by_date(kit, put, ws):
+    put({"a.ts": "", "b/c.ts": "", "d.ts": ""})
+    os.utime(ws / "d.ts", (0, 0))
+    found = [[one["name"] for one in kit.call("list", {"sortBy": by}).wire["data"]["items"]] for by in ("type", "date")]
+    assert (found[0], found[1][-1]) == (["b", "a.ts", "d.ts"], "d.ts")

@@ -56,3 +56,13 @@ def test_the_boundary_is_everywhere(kit, path):
         ("ls", {"path": path}),
     ]
     assert [kit.call(name, arguments).error.code for name, arguments in calls] == ["SecurityError"] * len(calls)
+
+
+def test_a_command_gets_no_secret_and_nothing_of_the_model(open_kit, monkeypatch):
+    given = {"OPENAI_BASE_URL": "https://secret.example", "SECRET_TOKEN": "shh", "PIGO_TEST_SAFE": "visible"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert (
+        open_kit("pigo").call("bash", {"command": "env | grep -E 'OPENAI|SECRET|PIGO'"}).text
+        == "PIGO_TEST_SAFE=visible"
+    )

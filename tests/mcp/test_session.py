@@ -385,7 +385,7 @@ class Nothing:
 
     name, version, title, instructions = "nothing", "0", "Nothing", ""
 
-    def tools(self):
+    def tools(self, _client=None):
         return []
 
     def call(self, *_):

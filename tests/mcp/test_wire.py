@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -16,7 +17,9 @@ from toolroll.mcp.wire import (
     LineWriter,
     RpcError,
     RpcMessage,
+    describe,
     encode,
+    make_error,
     parse,
     parse_each,
 )
@@ -209,3 +212,16 @@ def test_an_answer_is_due_by_the_time_of_the_first_one_that_waits(monkeypatch):
     assert not writer.due
     os.close(read)
     os.close(write)
+
+
+def test_an_error_has_data_only_where_there_is_some():
+    assert make_error(1, RpcError(-1, "no"))["error"] == {"code": -1, "message": "no"}
+    assert make_error(1, RpcError(-1, "no", {}))["error"] == {"code": -1, "message": "no", "data": {}}
+
+
+def test_a_fault_is_described_by_where_it_was_raised():
+    try:
+        json.loads("{")
+    except ValueError as error:
+        assert re.fullmatch(r"JSONDecodeError: .* \(.*json/decoder\.py:\d+\)", describe(error))
+    assert describe(ValueError("a\n b")) == "ValueError: a b"

@@ -247,3 +247,8 @@ def test_what_is_too_large_is_not_looked_into():
     most = "input()" + "\n" * (200_000 - len("input()"))
     assert reads_stdin(most)
     assert not reads_stdin(f"{most}\n")
+
+
+def test_what_is_no_program_reads_nothing():
+    assert reads_stdin("input(") is False
+    assert reads_stdin("x = 1\ninput()\n") is True

@@ -645,3 +645,16 @@ def test_input_of_a_running_program_is_asked_about_and_the_user_s_rules_hold():
     assert [part.decision for part in found.parts] == ["ask", "deny"]
     found = judge_input("ls", "'bash'", rules)
     assert (found.decision, found.reason, found.parts) == ("ask", asked, ())
+
+
+def test_a_function_hides_the_program_of_its_name_also_in_its_own_body():
+    found = judge("ls() { ls; }; ls")
+    assert [(part.decision, part.reason) for part in found.parts[:2]] == [
+        ("ask", "'ls' is a function of the text itself.")
+    ] * 2
+    assert judge("ls; ls() { pwd; }").parts[0].decision == "allow"
+
+
+def test_what_follows_a_closed_descriptor_is_a_word_of_the_command():
+    assert judge("rm -rf >&- /").decision == "deny"
+    assert judge("ls 2>&- a").decision == "allow"

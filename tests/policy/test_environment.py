@@ -33,6 +33,13 @@ def test_everything_passes_but_secrets_and_our_own():
     }  # fmt: skip
 
 
+def test_what_sets_up_the_agent_s_model_is_passed_where_it_is_named():
+    given = {"OPENAI_BASE_URL": "http://127.0.0.1:8080", "OPENAIR": "1"}
+    chosen = [Environment(), Environment(pass_=("OPENAI_*",)), Environment(only=("OPENAI_*",))]
+    found = [sorted(child(given, temp="/t", chosen=one).keys() & given.keys()) for one in chosen]
+    assert found == [["OPENAIR"], ["OPENAIR", "OPENAI_BASE_URL"], ["OPENAI_BASE_URL"]]
+
+
 def test_the_operator_passes_sets_and_leaves_out():
     chosen = Environment(pass_=("GITHUB_*",), set={"PAGER": "more", "NEW": "1"}, only=("LC_*", "FOO", "AWS_*"))
     made = child(GIVEN, temp="/t", chosen=chosen)

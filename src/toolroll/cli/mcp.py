@@ -65,13 +65,14 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     tools = _tools(args)
     open_kit = _opener(args, tools)
     on_waiting = (lambda command: _warn(f"Waiting for approval. To allow it: {command}")) if args.ask else None
+    options: Any = {"wait_for_root": wait_for_root, "on_waiting": on_waiting, "structured": args.structured}
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
-        return KitBackend(open_kit, wait_for_root=wait_for_root, on_waiting=on_waiting)
+        return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
     plugins = str(find_plugins(args.workspace or ".", settings.plugins))
     tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, str(tools or settings.tools), plugins)
-    return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root, on_waiting=on_waiting)
+    return KitBackend(open_kit, tool_list=tool_list, by_client=not (tools or settings.tools), **options)
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
@@ -192,7 +193,9 @@ def _server_options(args: Namespace, workspace: str | None) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
-    return words + [option.flags[0] for option in (WIDE, _LAZY, _ROOTS, _ASK) if getattr(args, option.name)]
+    return words + [
+        option.flags[0] for option in (WIDE, _LAZY, _ROOTS, _ASK, _STRUCTURED) if getattr(args, option.name)
+    ]
 
 
 def _clients() -> Sequence[str]:
@@ -210,6 +213,9 @@ _TOOLS = Option(
 )
 _LAZY = Option(("--lazy",), "Show only two tools: one that finds tools and one that calls them.")
 _ASK = Option(("--ask",), "Ask the user, through the client, before changes, commands and network access.")
+_STRUCTURED = Option(
+    ("--structured",), "Send structured content too; many clients show their model only that, and not the text."
+)
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
 _INSTALL = Option(
@@ -239,6 +245,7 @@ COMMAND = Command(
         _TOOLS,
         _LAZY,
         _ASK,
+        _STRUCTURED,
         _HTTP,
         _PORT,
         _INSTALL,

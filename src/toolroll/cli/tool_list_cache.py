@@ -12,7 +12,7 @@ import os
 
 import msgspec
 
-from toolroll.mcp.backend import Item
+from toolroll.mcp.kit_backend import ToolLists
 
 _FOLDER = "listed"
 _MAX_FILES = 20  # for other options and versions
@@ -28,16 +28,17 @@ class ToolListCache:
             hashlib.blake2b("\0".join((_package_state(), *options)).encode(), digest_size=16).hexdigest() + ".json"
         )
 
-    def load(self) -> list[Item] | None:
-        """The cached list, or None."""
+    def load(self) -> ToolLists | None:
+        """The cached lists, or None."""
         try:
             with open(os.path.join(self._folder, self._name), "rb") as file:
-                return msgspec.json.decode(file.read(), type=list[Item])
+                found = msgspec.json.decode(file.read(), type=ToolLists)
         except (OSError, msgspec.DecodeError):  # the cache is only for speed
             return None
+        return found or None
 
-    def save(self, tools: list[Item]) -> None:
-        """Store a list; without it the next run only takes longer to start."""
+    def save(self, tools: ToolLists) -> None:
+        """Store the lists; without it the next run only takes longer to start."""
         with contextlib.suppress(OSError):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             draft = os.path.join(self._folder, f".{os.getpid()}")

@@ -158,7 +158,11 @@ DIALECT = Dialect(
             {
                 "path": "path",
                 "hidden": Param("showHidden"),
-                "sort": Param("sortBy"),
+                "sort": Param(
+                    "sortBy",
+                    decode=lambda name: {"date": "modified"}.get(name, name),
+                    schema={"enum": ["name", "size", "modified", "date", "type"]},
+                ),
                 "recursive": Param(default=False),
                 "depth": Param("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
                 "type": Param(
@@ -204,6 +208,7 @@ DIALECT = Dialect(
                 "whole_word": "wholeWord",
                 "regex": "regex",
             },
+            fixed={"beyond": "leave", "backup": True},
             description="Bulk find-and-replace operations across multiple files with transaction-like safety.",
             data=fields(
                 preview="preview",
@@ -331,6 +336,7 @@ DIALECT = Dialect(
                 "definition": Param("includeDefinition", default=True),
                 "context": Param("contextLines", default=2),
             },
+            fixed={"first": 0},
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
             text=lambda about: str(replace(about, character=about.character - 1)),

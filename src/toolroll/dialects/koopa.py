@@ -61,6 +61,7 @@ DIALECT = Dialect(
             "deleteFile",
             delete,
             {"path": _PATH},
+            fixed={"folders": False},
             description="Permanently delete files (with validation)",
             category="file",
         ),

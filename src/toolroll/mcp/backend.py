@@ -48,8 +48,8 @@ class Backend(Protocol):
     title: str
     instructions: str
 
-    def tools(self) -> list[Item]:
-        """The tools, as `tools/list` returns them."""
+    def tools(self, client: Item | None = None) -> list[Item]:
+        """The tools, as `tools/list` returns them to a client that calls itself so (`clientInfo`)."""
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         """Call a tool: the result of `tools/call`. Raises UnknownItemError for an unknown tool."""

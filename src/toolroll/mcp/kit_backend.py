@@ -12,9 +12,11 @@ from toolroll import __version__
 from toolroll.host.files.trust import WorkspaceError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
+from toolroll.mcp.client_profiles import find_profile, mark_loaded
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.catalogue import Choice
     from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
     from toolroll.kit import Kit
     from toolroll.result import Result
@@ -32,12 +34,18 @@ TURNS = "toolroll/turns"
 OpenKit = Callable[[str | None, "Approver"], "Kit"]
 
 
+ToolLists = dict[str, list[Item]]
+"""The definitions that the kit shows, under "", and those of other choices of tools, by their names."""
+_CHOICES: tuple[Choice, ...] = ("core", "all")
+_FOR_AGENTS = "finish"  # means something to our own agent alone
+
+
 class ToolListStore(Protocol):
-    """The list of tools of an earlier run, to answer `tools/list` before the kit is open."""
+    """The tools of an earlier run, to answer `tools/list` before the kit is open."""
 
-    def load(self) -> list[Item] | None: ...
+    def load(self) -> ToolLists | None: ...
 
-    def save(self, tools: list[Item]) -> None: ...
+    def save(self, tools: ToolLists) -> None: ...
 
 
 class WorkspaceRefusedError(ToolError):
@@ -59,17 +67,21 @@ class KitBackend:
         tool_list: ToolListStore | None = None,
         wait_for_root: bool = False,
         on_waiting: Callable[[str], None] | None = None,
+        by_client: bool = False,
+        structured: bool = False,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
-        With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it gets the command to type.
+        `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
+        structured content too. With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it
+        gets the command to type.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
         self._on_waiting = on_waiting
         self._lock = threading.RLock()
         self._kit: Kit | None = None
-        self._to_mcp_result: Callable[[Result], Item]
+        self._to_mcp_result: Callable[..., Item]
         self._in_use: dict[CancelToken, Kit] = {}
         self._free = threading.Condition()
         self._root_known = threading.Event()
@@ -80,7 +92,9 @@ class KitBackend:
         self._peers = threading.local()
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
         self._watchers: list[Callable[[ListKind], None]] = []
-        self._listed: list[Item] | None = None
+        self._by_client = by_client
+        self._structured = structured
+        self._listed: ToolLists | None = None
 
     def set_root(self, folder: str | None) -> None:
         """Use this workspace from now on; None for the default. Running calls go on in their workspace."""
@@ -108,25 +122,35 @@ class KitBackend:
             if error.code is not ErrorCode.CANCELLED:
                 raise
 
-    def tools(self) -> list[Item]:
-        """The tools of the kit or, until it is open, the stored list."""
+    def tools(self, client: Item | None = None) -> list[Item]:
+        """The tools as they fit the client."""
+        lists = self._tool_lists()
+        if not self._by_client:
+            return lists[""]
+        profile = find_profile(client or {})
+        loaded = {one["name"] for one in lists["core"]} if profile.loads else ()
+        listed = (one for one in lists[profile.tools or ""] if one["name"] != _FOR_AGENTS)
+        return [mark_loaded(one) if one["name"] in loaded else one for one in listed]
+
+    def _tool_lists(self) -> ToolLists:
+        """The tools of the kit or, until it is open, those that were stored."""
         if self._kit is None and self._listed is None and self._tool_list is not None:
             self._listed = self._tool_list.load()
         if self._kit is None and self._listed is not None:
             return self._listed
         try:
             with self._using() as kit:
-                self._listed = kit.definitions("mcp")
+                self._listed = _list_tools(kit)
         except WorkspaceRefusedError:
             self._listed = self._tools_without_workspace()
         return self._listed
 
-    def _tools_without_workspace(self) -> list[Item]:
+    def _tools_without_workspace(self) -> ToolLists:
         """The tools of a kit in an empty folder: the client may name its workspace later."""
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="toolroll-") as folder, self._open_kit(folder, self._approve) as kit:
-            return kit.definitions("mcp")
+            return _list_tools(kit)
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         try:
@@ -142,7 +166,7 @@ class KitBackend:
         finally:
             self._peers.current = None
             self._give_back(peer.token)
-        answer = self._to_mcp_result(result)
+        answer = self._to_mcp_result(result, structured=self._structured)
         return self._add_link(name, result, answer) if "spill" in result.meta else answer
 
     def _add_link(self, name: str, result: Result, answer: Item) -> Item:
@@ -265,7 +289,7 @@ class KitBackend:
 
     def _compare_tools(self, kit: Kit) -> None:
         """Notify the watchers when the tools differ from the list given before the kit was open."""
-        tools = kit.definitions("mcp")
+        tools = _list_tools(kit)
         if self._listed is not None and self._listed != tools:
             self._notify("tools")
         if self._tool_list is not None and self._listed != tools:
@@ -315,3 +339,7 @@ def _add_turns(kit: Kit, turns: object) -> None:
         match one:
             case {"role": "user" | "assistant" as role, "content": str(text)}:
                 kit.add_turn(role, text)
+
+
+def _list_tools(kit: Kit) -> ToolLists:
+    return {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}

@@ -50,6 +50,7 @@ class StdioSession:
         self._version = ""
         self._is_dated = False  # the version has no resource links
         self._capabilities: Item = {}
+        self._client: Item = {}
         self._level: int | None = None
         self._running: dict[Id, RpcRequest] = {}
         self._answering: dict[int, str] = {}  # methods whose answer is being sent
@@ -255,6 +256,7 @@ class StdioSession:
             raise RpcError(wire.INVALID_REQUEST, "The session has begun already.")
         version = versions.negotiate(request.params)
         self._capabilities = request.table("capabilities")
+        self._client = request.table("clientInfo")
         self._version = version
         self._is_dated = version < versions.LINKS
         if self._on_client is not None:
@@ -287,7 +289,7 @@ class StdioSession:
     def tools(self, _request: RpcRequest) -> msgspec.Raw:
         listed = self._tool_list
         if listed is None:
-            tools = self.backend.tools()
+            tools = self.backend.tools(self._client)
             self._slow_tools = frozenset(one["name"] for one in tools if _is_slow(one.get("annotations", {})))
             listed = self._tool_list = msgspec.Raw(wire.encode({"tools": tools}))
         return listed

@@ -12,6 +12,7 @@ from toolroll.policy.secrets import is_secret
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _OWN = "TOOLROLL_"
+_OF_MODELS = ("OPENAI_", "ANTHROPIC_")  # they set up the agent's model, so commands get them only if they are named
 # Of the process that started ours, and what would colour output in spite of NO_COLOR.
 _LEFT_OUT = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "FORCE_COLOR", "CLICOLOR_FORCE"))
 _DEFAULT = Environment()
@@ -64,7 +65,9 @@ def passes(name: str, value: str, chosen: Environment) -> bool:
         return False
     if _matches(name, chosen.pass_):
         return True
-    return (not chosen.only or _matches(name, chosen.only)) and _is_plain(name, value)
+    if _matches(name, chosen.only):
+        return _is_plain(name, value)
+    return not chosen.only and not name.startswith(_OF_MODELS) and _is_plain(name, value)
 
 
 def visible(parent: Mapping[str, str], chosen: Environment) -> dict[str, str]:

@@ -41,8 +41,8 @@ class Positions:
         lone = text.count("\r") != text.count("\r\n")
         self._theirs = [0, *(found.end() for found in _ANY_END.finditer(text))] if lone else self._ours
 
-    def offset(self, line: int, character: int) -> int:
-        """Where our position is; ToolError when the text has no such place."""
+    def offset(self, line: int, character: int, first: int = 1) -> int:
+        """Where our position is; ToolError when the text has no such place, counting characters from `first`."""
         count = len(self._ours) - (self._ours[-1] == len(self._text))  # nothing behind the last feed is no line
         if not 1 <= line <= count:
             raise ToolError(ErrorCode.VALIDATION, f"`line` is {line}, but the file has {counted(count, 'line')}.")
@@ -50,7 +50,8 @@ class Positions:
         if not 1 <= character <= len(content) + 1:
             raise ToolError(
                 ErrorCode.VALIDATION,
-                f"`character` is {character}, but line {line} has {len(content)} characters. {self.hint(line)}",
+                f"`character` is {character - 1 + first}, but line {line} has {len(content)} characters. "
+                f"{self.hint(line, first)}",
             )
         return self._ours[line - 1] + character - 1
 
@@ -66,9 +67,9 @@ class Positions:
         found = (word for word in _WORD.finditer(self.line(line)) if word.start() < character <= word.end() + 1)
         return next((word[0] for word in found), "")
 
-    def hint(self, number: int) -> str:
+    def hint(self, number: int, first: int = 1) -> str:
         """Which words a line has, and at which character each one starts: a hint after a wrong count."""
-        found = [f"{word[0]!r} at {word.start() + 1}" for word in _WORD.finditer(self.line(number))]
+        found = [f"{word[0]!r} at {word.start() + first}" for word in _WORD.finditer(self.line(number))]
         more = ", ..." if len(found) > _MOST_WORDS else ""
         return f"Its words: {', '.join(found[:_MOST_WORDS])}{more}." if found else "It has no words."
 

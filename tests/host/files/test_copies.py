@@ -116,3 +116,20 @@ def test_changes_of_hidden_files_are_found(ws: Path, put) -> None:
     with Copies(str(ws)) as copies:
         Path(copies.make("one"), ".env").write_text("c\n")
         assert copies.changes("one") == [CopyChange(".env", b"a\n", b"c\n")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "binary"),
+    [
+        (b"a", b"b", False),
+        (None, b"b", False),
+        (b"a", None, False),
+        (None, b"\0", True),
+        (b"\0", None, True),
+        (b"x" * 5_000_000, b"y", False),
+        (b"x", b"y" * 5_000_001, True),
+    ],
+)
+def test_what_no_diff_can_show(before: bytes | None, after: bytes | None, binary: bool) -> None:
+    assert CopyChange("a", before, after).binary is binary
+    assert CopyChange.text(None) == ""

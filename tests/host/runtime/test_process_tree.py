@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.waiting import until
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.process_tree import LiveProcesses, Process, ProcessSnapshot, ProcessView
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 VIEWS: dict[str, Callable[[], ProcessView]] = {
     "live": LiveProcesses,
     "all of /proc": lambda: ProcessSnapshot(LiveProcesses().everybody()),
-    "ps": lambda: ProcessSnapshot(descendants._from_ps()),
+    "ps": lambda: ProcessSnapshot(process_tree._from_ps()),
 }
 
 
@@ -53,7 +53,7 @@ def shell() -> Iterator[Callable[[str], tuple[subprocess.Popen[bytes], list[int]
 
 
 def test_a_process(view, shell) -> None:
-    before = descendants.now_in_ticks()
+    before = process_tree.now_in_ticks()
     process, _ = shell("")
     seen = view().get(process.pid)
     assert (seen.pid, seen.parent, seen.group, seen.session) == (process.pid, os.getpid(), process.pid, process.pid)
@@ -61,7 +61,7 @@ def test_a_process(view, shell) -> None:
     assert 500_000 < seen.rss < 100_000_000
     assert view().get(process.pid).started == seen.started
     if view is not VIEWS["ps"]:
-        assert before - 2 <= seen.started <= descendants.now_in_ticks()
+        assert before - 2 <= seen.started <= process_tree.now_in_ticks()
 
 
 def test_the_tree(view, shell) -> None:
@@ -137,15 +137,15 @@ def test_a_signal_reaches_only_who_is_meant() -> None:
     process = subprocess.Popen(["sleep", "60"])
     seen = LiveProcesses().get(process.pid)
     another = seen._replace(started=seen.started - 1)
-    assert descendants.send(another, signal.SIGKILL) is False
+    assert process_tree.send(another, signal.SIGKILL) is False
     time.sleep(0.05)
     assert process.poll() is None
-    assert descendants.send(seen, signal.SIGKILL) is True
+    assert process_tree.send(seen, signal.SIGKILL) is True
     assert process.wait() == -9
-    assert descendants.send(seen, signal.SIGKILL) is False
+    assert process_tree.send(seen, signal.SIGKILL) is False
     with ThreadPoolExecutor(1) as pool:  # its number may be that of a thread by now
         thread = pool.submit(threading.get_native_id).result()
-        assert descendants.send(seen._replace(pid=thread), signal.SIGKILL) is False
+        assert process_tree.send(seen._replace(pid=thread), signal.SIGKILL) is False
 
 
 def test_memory_that_is_shared_is_counted_once() -> None:
@@ -155,14 +155,14 @@ def test_memory_that_is_shared_is_counted_once() -> None:
     both = list(LiveProcesses().tree([LiveProcesses().get(process.pid)]).values())
     assert len(both) == 2
     assert sum(one.rss for one in both) > 128 << 20
-    assert 64 << 20 < sum(map(descendants.proportional_memory, both)) < 100 << 20
+    assert 64 << 20 < sum(map(process_tree.proportional_memory, both)) < 100 << 20
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     gone = Process(process.pid, 0, 0, 0, 0, 12345, 1, "R")
-    assert descendants.proportional_memory(gone) == 12345
+    assert process_tree.proportional_memory(gone) == 12345
 
 
 def test_the_best_view_is_taken() -> None:
-    assert descendants.has_proc()
+    assert process_tree.has_proc()
     expected = LiveProcesses if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else ProcessSnapshot
-    assert type(descendants.view_processes()) is expected
+    assert type(process_tree.view_processes()) is expected

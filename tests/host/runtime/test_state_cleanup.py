@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Kit
-from toolroll.host.runtime import state_cleanup as sweeping
+from toolroll.host.runtime import state_cleanup
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.state_cleanup import sweep
 
@@ -85,8 +85,8 @@ def test_a_live_kit_keeps_its_state(above: Path, tmp_path: Path) -> None:
 
 
 def test_a_budget(above: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "MAX_FOLDERS", 3)
-    monkeypatch.setattr(sweeping, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(state_cleanup, "MAX_FOLDERS", 3)
+    monkeypatch.setattr(state_cleanup, "MAX_BYTES", 3_000)
     names = [os.path.basename(keep(tmp_path, f"w{at}", days=10 - at).path) for at in range(5)]
     assert sweep(str(above)) == names[:2]
     large = keep(tmp_path, "large", days=20, size=4_000)

@@ -126,7 +126,7 @@ def test_a_bwrap_that_does_not_work_is_passed_over(bubblewrap: Sandbox, tmp_path
 
 REFUSING = """
 import errno, struct
-from toolroll.host.sandbox import seccomp as filter
+from toolroll.host.sandbox import seccomp
 from toolroll.host.sandbox.syscalls import Kernel, machine
 here = machine()
 code = [(0x20, 0, 0, 0)]
@@ -138,7 +138,7 @@ for name in ("landlock_create_ruleset", "unshare", "clone"):
 code.append((6, 0, 0, 0x7FFF0000))
 kernel = Kernel(here.numbers)
 kernel.no_new_privileges()
-filter.install(kernel, b"".join(struct.pack("=HBBI", *one) for one in code))
+seccomp.install(kernel, b"".join(struct.pack("=HBBI", *one) for one in code))
 """
 
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from toolroll.host.shell import process_marks as marks
+from toolroll.host.shell import process_marks
 from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -21,7 +21,7 @@ def child(script: str = "read line", env: dict[str, str] | None = None) -> subpr
 def seen(process: subprocess.Popen[bytes]) -> tuple[FoundMarks, int]:
     """The marks of the last process that a script has started and told of, and its limit."""
     pid = int(process.stdout.readline())
-    found = marks.look(pid), marks.limit_of(pid)
+    found = process_marks.look(pid), process_marks.limit_of(pid)
     process.communicate()
     return found
 
@@ -54,7 +54,7 @@ def test_signals_mark_what_a_thread_starts() -> None:
 
 def test_the_tag_is_in_the_environment() -> None:
     mine, other = ProcessMarks(), ProcessMarks()
-    found, _ = seen(child(env={marks.TAG: mine.tag}))
+    found, _ = seen(child(env={process_marks.TAG: mine.tag}))
     assert (mine.on(found), other.on(found)) == (True, False)
 
 
@@ -62,10 +62,14 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
     mine = ProcessMarks()
     bare = child("read line; env -i bash -c 'echo $$; read line'")
     pid = int(bare.stdout.readline())
-    assert (marks.limit_of(pid), mine.is_attached(pid)) == (None, False)
+    assert (process_marks.limit_of(pid), mine.is_attached(pid)) == (None, False)
     mine.attach(pid)
     mine.attach(pid)
-    assert (marks.limit_of(pid), mine.is_attached(pid), ProcessMarks().is_attached(pid)) == (mine.limit, True, False)
+    assert (process_marks.limit_of(pid), mine.is_attached(pid), ProcessMarks().is_attached(pid)) == (
+        mine.limit,
+        True,
+        False,
+    )
     bare.stdin.write(b"\n")
     bare.stdin.flush()
     assert seen(bare)[1] == mine.limit
@@ -74,7 +78,7 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
-    code = "import os; from toolroll.host.shell import process_marks as marks; print(os.getpid(), flush=True); input(); print(marks.ProcessMarks().limit, marks.limit_of(os.getpid()) is None)"
+    code = "import os; from toolroll.host.shell import process_marks; print(os.getpid(), flush=True); input(); print(process_marks.ProcessMarks().limit, process_marks.limit_of(os.getpid()) is None)"
     inner, outer = (
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE),
         ProcessMarks(),
@@ -88,5 +92,5 @@ def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
 def test_those_that_are_gone_have_none() -> None:
     process = child("exit")
     process.communicate()
-    assert (marks.look(process.pid), marks.limit_of(process.pid)) == (FoundMarks(), None)
-    assert marks.limit_of(os.getpid()) is None
+    assert (process_marks.look(process.pid), process_marks.limit_of(process.pid)) == (FoundMarks(), None)
+    assert process_marks.limit_of(os.getpid()) is None

@@ -13,7 +13,7 @@ import pytest
 
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.runtime.state import State
@@ -109,7 +109,7 @@ def test_wait_comes_back_while_it_runs(run: Run) -> None:
     running = run("sleep 300")
     assert running.wait(0.01) is None
     assert running.ended is None
-    assert descendants.view_processes().get(running.pid).alive
+    assert process_tree.view_processes().get(running.pid).alive
     assert running.kill().outcome is EndReason.KILLED
     assert running.wait(0) == running.kill(EndReason.CANCELLED) == running.ended
 
@@ -166,7 +166,7 @@ def test_a_child_that_holds_the_pipe_is_not_waited_for(run: Run) -> None:
     assert running.wait().outcome is EndReason.EXITED
     assert time.monotonic() - before < 50
     assert said(running) == b"done\n"
-    assert [one for one in descendants.LiveProcesses().everybody() if one.group == running.pid] == []
+    assert [one for one in process_tree.LiveProcesses().everybody() if one.group == running.pid] == []
     before = time.monotonic()
     plain = subprocess.Popen(["bash", "-c", "sleep 1.5 & echo done"], stdout=subprocess.PIPE)
     assert plain.communicate()[0] == b"done\n"
@@ -238,7 +238,7 @@ def test_a_token_ends_it(run: Run) -> None:
     before = time.monotonic()
     assert running.wait(token=token).outcome is EndReason.CANCELLED
     assert time.monotonic() - before < 60
-    assert descendants.view_processes().get(running.pid) is None
+    assert process_tree.view_processes().get(running.pid) is None
 
 
 def test_the_time_of_the_call_ends_it(run: Run) -> None:
@@ -273,7 +273,7 @@ def test_after_comes_when_all_is_over_and_before_anybody_knows(run: Run) -> None
     seen: list[object] = []
     running = run(
         "setsid sleep 300 & echo $!",
-        after=lambda: seen.extend((descendants.view_processes().get(int(said(running))), running.ended)),
+        after=lambda: seen.extend((process_tree.view_processes().get(int(said(running))), running.ended)),
     )
     assert running.wait().status == 0
     assert seen == [None, None]
@@ -289,7 +289,7 @@ def test_an_error_of_the_caller_is_the_callers(run: Run, which: str) -> None:
         running.wait()
     with pytest.raises(ZeroDivisionError):
         running.kill()
-    assert descendants.view_processes().get(running.pid) is None
+    assert process_tree.view_processes().get(running.pid) is None
 
 
 def test_descriptors_are_passed_on(run: Run, tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert (ended.outcome, ended.status, ended.left) == (EndReason.EXITED, None, ())
-    assert descendants.view_processes().get(int(said(running))) is None
+    assert process_tree.view_processes().get(int(said(running))) is None
 
 
 STARVED = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.tiers import Unconfined
@@ -111,7 +111,7 @@ def test_bounds(run: Run, script: str, bounds: ResourceLimits, outcome: EndReaso
     ended = running.wait()
     assert (ended.outcome, ended.status) == (outcome, status)
     tag = running.pid
-    assert [one for one in descendants.LiveProcesses().everybody() if tag in (one.session, one.group)] == []
+    assert [one for one in process_tree.LiveProcesses().everybody() if tag in (one.session, one.group)] == []
 
 
 class Late(Unconfined):

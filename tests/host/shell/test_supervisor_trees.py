@@ -23,7 +23,7 @@ import pytest
 from tests.users import need_another_user
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
@@ -93,7 +93,7 @@ def tag() -> Iterator[str]:
 def tagged(tag: str) -> list[int]:
     """The living processes with this in their arguments or their environment."""
     found = []
-    for one in descendants.LiveProcesses().everybody():
+    for one in process_tree.LiveProcesses().everybody():
         try:
             texts = [Path(f"/proc/{one.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
         except OSError:
@@ -135,7 +135,7 @@ ENDS: dict[EndReason, Callable[[RunningCommand], EndReason]] = {
 @pytest.mark.parametrize("outcome", ENDS)
 def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndReason) -> None:
     process_registry().rest()
-    children = descendants.LiveProcesses().children(os.getpid())
+    children = process_tree.LiveProcesses().children(os.getpid())
     tags = [(shape, f"{tag}{number}{index}") for index, shape in enumerate(SHAPES) for number in range(RUNS)]
     commands = [begin(sandbox, shaped(shape, one)) for shape, one in tags]
     until(lambda: sleepers(tag) == RUNS * sum(count for _, count in SHAPES.values()))
@@ -147,7 +147,7 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndR
     assert [command.ended.left for command in commands] == [()] * len(commands)
     process_registry().rest()
     # Dead children that were not waited for would be listed too.
-    assert descendants.LiveProcesses().children(os.getpid()) == children
+    assert process_tree.LiveProcesses().children(os.getpid()) == children
 
 
 def test_killing_the_group_is_not_enough(tag: str) -> None:
@@ -281,9 +281,9 @@ def test_one_whose_first_thread_has_ended(begin: Begin) -> None:
     running = begin(Unconfined(), f"{sys.executable} -c '{code}' >/dev/null 2>&1 & echo $!; read line")
     until(lambda: running.output.total > 0)
     pid = int(running.output.read(0, 100))
-    until(lambda: descendants.LiveProcesses().get(pid).state == "Z")
+    until(lambda: process_tree.LiveProcesses().get(pid).state == "Z")
     assert by_itself(running) is EndReason.EXITED
-    assert descendants.LiveProcesses().get(pid) is None
+    assert process_tree.LiveProcesses().get(pid) is None
 
 
 HOST = """

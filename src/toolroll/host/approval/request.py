@@ -84,8 +84,7 @@ class ApprovalRequest:
         return rows(self.text)
 
 
-Approver = Callable[[ApprovalRequest], Answer]
-"""Answers a request; raises CannotAskError when no person can be asked."""
+Approver = Callable[[ApprovalRequest], Answer]  # answers a request; raises CannotAskError when no person can be asked
 
 
 def rows(text: str) -> int:

@@ -229,10 +229,10 @@ def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
     finally:
         os.close(fd)
     if stat.S_ISREG(mode):
-        own = _pointed(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
+        own = _resolve_pointer(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
     with suppress(FileNotFoundError, NotADirectoryError):
         common = "/".join((*own, "commondir"))
-        _check_parts(root, _pointed(root, common, own, _text(root, common)))
+        _check_parts(root, _resolve_pointer(root, common, own, _text(root, common)))
     _check_parts(root, own)
     return "/".join((root.path, *own))
 
@@ -245,7 +245,7 @@ def _text(root: Root, where: str) -> str:
         os.close(fd)
 
 
-def _pointed(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:
+def _resolve_pointer(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:
     """The folder of the workspace that the file `where` names; raises ToolError when it is none of the workspace."""
     target = os.path.join(root.path, *start, text.strip())
     inside = beneath(os.path.normpath(target), root.path)

@@ -23,5 +23,4 @@ class Call:
     progress: Progress = silent
     loop: EventLoop = field(default_factory=EventLoop)  # runs tools that are coroutines
     name: str = ""  # the name of the tool in the dialect
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """The checked arguments, by the dialect's names."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names

@@ -19,7 +19,7 @@ def hold_lock(folder: int, name: str, token: CancelToken) -> Iterator[None]:
     # Opened each time: a lock belongs to the open file, so threads of one process exclude each other too.
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
-        while not _taken(fd):
+        while not _try_lock(fd):
             token.check()
             time.sleep(_RETRY_SECONDS)
         yield
@@ -27,7 +27,7 @@ def hold_lock(folder: int, name: str, token: CancelToken) -> Iterator[None]:
         os.close(fd)
 
 
-def _taken(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     ChildProcess: TypeAlias = subprocess.Popen[bytes]
 
 _MAX_LINKS = 40
-PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-"""The folder of toolroll itself."""
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of toolroll itself
 PIPE, STDOUT, DEVNULL = -1, -2, -3
 """As subprocess has them: it is imported with the first process, for it takes a while."""
 
@@ -36,8 +35,7 @@ class AccessRules:
     """What one process may reach."""
 
     write: tuple[str, ...]  # absolute folders that it may change: the workspace, a private temporary folder
-    read: tuple[str, ...] = ()
-    """Absolute files and folders that it may read besides the system's own: toolchains."""
+    read: tuple[str, ...] = ()  # absolute files and folders that it may read besides the system's own: toolchains
     keep: tuple[str, ...] = ()
     """Absolute paths inside `write` that stay as they are where the tier can hold that; some may be missing."""
     lock: tuple[str, ...] = ()

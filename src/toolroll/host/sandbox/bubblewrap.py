@@ -131,7 +131,7 @@ class Bubblewrap(Sandbox):
         folder = _folder(access, cwd)
         _find_program(argv[0], folder, env, access)
         with ExitStack() as stack:
-            filtering = _own(stack, create_nameless_file(self._filters[access.network]))
+            filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
             options = [
@@ -147,7 +147,7 @@ class Bubblewrap(Sandbox):
             ]
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
-            arguments = _own(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
+            arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -201,8 +201,8 @@ class Bubblewrap(Sandbox):
 
     def _inner_mounts(self, access: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
         """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
-        held = {path: _own(stack, fd) for path, fd in _found(access, access.hold)}
-        kept = {path: _own(stack, fd) for path, fd in _found(access, access.keep)}
+        held = {path: _close_with(stack, fd) for path, fd in _open_existing(access, access.hold)}
+        kept = {path: _close_with(stack, fd) for path, fd in _open_existing(access, access.keep)}
         covered = plan_covers(access, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (cover_words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
@@ -211,7 +211,7 @@ class Bubblewrap(Sandbox):
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
 
-def _own(stack: ExitStack, fd: int) -> int:
+def _close_with(stack: ExitStack, fd: int) -> int:
     """The descriptor, which is closed with the stack."""
     stack.callback(os.close, fd)
     return fd
@@ -231,7 +231,7 @@ def _folder(access: AccessRules, cwd: int) -> str:
     return path
 
 
-def _found(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _open_existing(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.

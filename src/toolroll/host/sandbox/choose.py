@@ -55,10 +55,10 @@ def choose_sandbox(wanted: str = "required") -> Sandbox:
             f"There is no sandbox {wanted!r}. There are: 'required', 'bubblewrap', 'landlock', 'none'.",
         )
     for tier in tiers:
-        sandbox, _ = _tried(tier)
+        sandbox, _ = _try_tier(tier)
         if sandbox is not None:
             return sandbox
-    why = "; ".join(f"{tier}: {_tried(tier)[1]}" for tier in tiers)
+    why = "; ".join(f"{tier}: {_try_tier(tier)[1]}" for tier in tiers)
     raise ToolError(
         ErrorCode.UNSUPPORTED,
         f"Commands cannot be confined on this machine ({why}). To confine them, {_INSTALL}, "
@@ -78,10 +78,10 @@ def choose_for_helpers() -> Sandbox:
     from toolroll.host.sandbox.syscalls import Kernel, machine
 
     here = machine()
-    if here is not None and _tried(Tier.LANDLOCK)[0] is not None:
+    if here is not None and _try_tier(Tier.LANDLOCK)[0] is not None:
         kernel = Kernel(here.numbers)
         return LandlockSandbox(here, kernel, landlock.abi(kernel), helpers=True)
-    bubblewrap, _ = _tried(Tier.BUBBLEWRAP)
+    bubblewrap, _ = _try_tier(Tier.BUBBLEWRAP)
     return Unconfined() if bubblewrap is None else OwnThread(bubblewrap)
 
 
@@ -89,13 +89,13 @@ def probe_tiers() -> tuple[Probe, ...]:
     """Every tier, strongest first, and what its trial has shown."""
     found = []
     for tier in (Tier.BUBBLEWRAP, Tier.LANDLOCK):
-        sandbox, detail = _tried(tier)
+        sandbox, detail = _try_tier(tier)
         found.append(Probe(tier, sandbox is not None, detail, () if sandbox is None else sandbox.gaps))
     return (*found, Probe(Tier.NONE, True, "no confinement, only by name", Unconfined.gaps))
 
 
 @cache
-def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
+def _try_tier(tier: Tier) -> tuple[Sandbox | None, str]:
     """The tier if it works, and what there is to tell about it."""
     from toolroll.host.sandbox.syscalls import machine
 

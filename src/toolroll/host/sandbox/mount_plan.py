@@ -32,11 +32,11 @@ def visible_system(access: AccessRules) -> System:
 @lru_cache(maxsize=32)
 def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> tuple[str, ...]:
     """The arguments that build what a command with this access sees, outer mounts first."""
-    found = _parts(write, read, own, sized)
+    found = _plan(write, read, own, sized)
     return tuple(word for path in sorted(found, key=lambda one: one.split("/")) for word in found[path])
 
 
-def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
+def _plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
     size = ("--perms", "1777", "--size", str(_TEMP_BYTES)) if sized else ()
     found: dict[str, tuple[str, ...]] = {
         PROC: ("--proc", PROC),
@@ -67,7 +67,7 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
 
 def is_visible(path: str, access: AccessRules) -> bool:
     """Whether a command has anything under this path."""
-    return any(is_beneath(path, one) for one in _shown(access.write, access.read, visible_system(access)))
+    return any(is_beneath(path, one) for one in _visible_roots(access.write, access.read, visible_system(access)))
 
 
 def resolve_paths(paths: Iterable[str]) -> list[str]:
@@ -76,7 +76,7 @@ def resolve_paths(paths: Iterable[str]) -> list[str]:
 
 
 @lru_cache(maxsize=32)
-def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
+def _visible_roots(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
     """Under what paths there is anything in a view, as they are named and as they are."""
     roots = (*own.folders, *own.etc, PROC, *write, *read)
     return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
@@ -108,7 +108,7 @@ def plan_covers(access: AccessRules, stack: ExitStack) -> list[Cover]:
     found = [one for one in found if one.how != "pin" or any(is_beneath(one.path, folder) for folder in changed)]
     hidden = [one.path for one in found if one.how == "hide"]
     inner = [folder for folder in changed if any(is_beneath(folder, path) for path in hidden)]
-    found += (Cover(folder, "open", _opened(folder, stack)) for folder in inner)
+    found += (Cover(folder, "open", _open_folder(folder, stack)) for folder in inner)
     once = {(one.how, one.path): one for one in found}
     return sorted(once.values(), key=lambda one: (_ORDER.index(one.how), one.path.split("/")))
 
@@ -132,7 +132,7 @@ def cover_words(found: Iterable[Cover], *, by_descriptor: bool) -> list[str]:
 def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator[Cover]:
     """The mount for a path that is there and inside one of these folders, and those that hold the folders above."""
     try:
-        above = _opened(os.path.dirname(path), stack)
+        above = _open_folder(os.path.dirname(path), stack)
         fd = os.open(os.path.basename(path), PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     except OSError:
         return  # there is nothing to change or see
@@ -151,12 +151,12 @@ def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator
         )
     top = min(tops, key=len)
     while is_beneath(folder, top) and folder != top:
-        yield Cover(folder, "pin", _opened(folder, stack))
+        yield Cover(folder, "pin", _open_folder(folder, stack))
         folder = os.path.dirname(folder)
     yield Cover(f"{os.readlink(f'/proc/self/fd/{above}').rstrip('/')}/{os.path.basename(path)}", how, fd)
 
 
-def _opened(folder: str, stack: ExitStack) -> int:
+def _open_folder(folder: str, stack: ExitStack) -> int:
     fd = os.open(folder, STEP)
     stack.callback(os.close, fd)
     return fd

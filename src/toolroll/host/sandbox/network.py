@@ -23,7 +23,7 @@ class Network:
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
-        self._fd = run_apart(lambda: _made(kernel))
+        self._fd = run_apart(lambda: _make_network(kernel))
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, os.close, self._fd)
 
@@ -51,14 +51,14 @@ def enter_network(kernel: Kernel, network: int) -> Iterator[None]:
             os.close(back)
 
 
-def _made(kernel: Kernel) -> int:
+def _make_network(kernel: Kernel) -> int:
     """A descriptor of a new network, in which the calling thread is from now on."""
     kernel.call("unshare", _NEW_NETWORK)
-    _begin_loopback()
+    _start_loopback()
     return os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _begin_loopback() -> None:
+def _start_loopback() -> None:
     import fcntl
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

@@ -54,8 +54,7 @@ class SeccompFilter:
     """What the filter is to be like."""
 
     network: bool  # sockets of the internet may be had
-    alone: bool
-    """The command has namespaces of its own, so that it finds no other processes, queues and sockets."""
+    alone: bool  # the command has namespaces of its own, so that it finds no other processes, queues and sockets
     truncation: bool = False
     """The filter also keeps files that may only be read from being emptied, as Landlock does since ABI 3."""
 

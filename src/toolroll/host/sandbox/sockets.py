@@ -44,16 +44,16 @@ class Sockets:
 
     def mask(self, access: AccessRules, folder: str) -> list[str]:
         """The arguments that cover each of them in the view of a command that works in this folder."""
-        bound, roots = dict(_bound()), _roots(access, folder)
+        bound, roots = dict(_list_bound()), _roots(access, folder)
         with self._lock:
             self._places = {number: place for number, place in self._places.items() if number in bound}
             self._elsewhere = {one for one in self._elsewhere if one[0] in bound}
-            if lost := {number: name for number, name in bound.items() if not self._is_placed(number, name, roots)}:
+            if lost := {number: name for number, name in bound.items() if not self._is_known(number, name, roots)}:
                 self._search(lost, roots)
             found = {path for place in self._places.values() for path in place.paths}
         return [word for path in sorted(found) if is_visible(path, access) for word in ("--ro-bind", "/dev/null", path)]
 
-    def _is_placed(self, number: str, name: str, roots: tuple[str, ...]) -> bool:
+    def _is_known(self, number: str, name: str, roots: tuple[str, ...]) -> bool:
         """Whether it is known where a socket is, now; a command may have moved one that it can reach."""
         if (number, roots) in self._elsewhere:
             return True
@@ -80,7 +80,7 @@ class Sockets:
                 self._elsewhere.add((number, roots))
 
 
-def _bound() -> Iterator[tuple[str, str]]:
+def _list_bound() -> Iterator[tuple[str, str]]:
     """The sockets of our network that have a file, each by its number, with the name that it was bound to."""
     try:
         with open(_LIST, "rb") as file:

@@ -335,13 +335,13 @@ class CommandLauncher:
         access = AccessRules((*workspace, temp), read, keep, hold=hold, network=self._policy.network)
         return self._root.trust.protect(access)
 
-    def _watch(self, writes: Writes) -> _Watched:
+    def _watch(self, writes: Writes) -> _CommandWatch:
         if writes != "workspace":
-            return _Watched(None, ())
-        return _Watched(self._git if ".git" in self._policy.protected else None, self._auto_run)
+            return _CommandWatch(None, ())
+        return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run)
 
 
-class _Watched:
+class _CommandWatch:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
     def __init__(self, git: GitGuard | None, files: Sequence[AutoRunFiles]) -> None:

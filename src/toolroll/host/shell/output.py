@@ -25,8 +25,7 @@ class CapturedOutput:
         self, spill: Spill | None, *, head: int = END_BYTES, tail: int = END_BYTES, most: int = FILE_BYTES
     ) -> None:
         self.total = 0  # how many bytes have been written in all
-        self.note = ""
-        """Why something is not in the kept file, in words for the model; empty when all is well."""
+        self.note = ""  # why something is not in the kept file, in words for the model; empty when all is well
         self._lock = threading.Lock()
         self._spill = spill
         self._head_size, self._tail_size = head, tail

@@ -93,16 +93,16 @@ class CommandProcesses:
         `over`: the first one has ended. `whole`: all end with it, so that none can start another meanwhile.
         """
         try:
-            return () if over and self._over(whole) else self._end(whole)
+            return () if over and self._is_over(whole) else self._end(whole)
         except OSError:
             process_tree.kill_group(self.first)  # no descriptor is left to look around with, but this much can be done
             raise
 
-    def _over(self, whole: bool) -> bool:
+    def _is_over(self, whole: bool) -> bool:
         """Whether no process is left of a command whose first process has ended."""
         left = self._relatives()
         if left and whole:  # they die with the first one, and need no signal
-            ended = [_ended(one) for one in left]
+            ended = [_has_ended(one) for one in left]
             left = [] if all(ended) else self._relatives()
         return not left
 
@@ -120,7 +120,7 @@ class CommandProcesses:
             _go_first()
         if whole:
             process_tree.kill_group(self.first)  # before the first look, which takes long where there are many
-        left = self._left(denied, whole)
+        left = self._find_left(denied, whole)
         if left and not whole:
             process_tree.kill_group(self.first)
         while left and time.monotonic() < until:
@@ -129,10 +129,10 @@ class CommandProcesses:
             for one in left.values():
                 _send(one, signal.SIGKILL, denied)
             process_tree.wait_a_moment(next(iter(left.values())))
-            left = self._left(denied, whole)
+            left = self._find_left(denied, whole)
         return (*denied, *left)
 
-    def _left(self, denied: dict[int, int], whole: bool) -> dict[int, Process]:
+    def _find_left(self, denied: dict[int, int], whole: bool) -> dict[int, Process]:
         """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile.
 
         A process not seen before is stopped when it is found, unless `whole`: else it might start more meanwhile.
@@ -158,7 +158,7 @@ class CommandProcesses:
             for one in new:
                 stopped[one.pid] = one.started
                 _send(one, signal.SIGSTOP, denied)
-            left |= self._left(denied, whole=False)
+            left |= self._find_left(denied, whole=False)
 
 
 class ProcessRegistry:
@@ -327,7 +327,7 @@ def _wait_for(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
-def _ended(one: Process) -> bool:
+def _has_ended(one: Process) -> bool:
     """Whether a child of ours has ended within a moment; it has been waited for then."""
     if one.parent != os.getpid():
         return False

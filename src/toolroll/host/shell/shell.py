@@ -151,7 +151,7 @@ class Shell:
         self.jobs.check()
         with self._argv(text) as argv:
             launched = self._start(argv, cwd=cwd, seconds=None, reads=True)
-        return self._settled(launched, text, patience=_QUICK)
+        return self._settle(launched, text, patience=_QUICK)
 
     def feed(self, job: Job, text: str) -> None:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
@@ -176,7 +176,7 @@ class Shell:
         launched = self._start(
             argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
         )
-        return self._settled(launched, display_word(argv[-1]), patience=detach_after if moves else None)
+        return self._settle(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
@@ -188,7 +188,7 @@ class Shell:
         if self._guard.ask(request) is not Consent.GIVEN:
             return None
         launched = self._start(argv, cwd=".", seconds=seconds, confined=False)
-        return self._settled(launched, command, patience=None)
+        return self._settle(launched, command, patience=None)
 
     def enter(self, session: str, folder: str) -> None:
         """Make a folder of the workspace the one that a session's `look`s start in."""
@@ -257,11 +257,11 @@ class Shell:
         call = self._for()
         call.token.check()
         words, variables, fds = prepare_words(argv, extra or {})
-        tell = _live(call.progress, seconds)
+        tell = _report_lines(call.progress, seconds)
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
-    def _settled(self, launched: StartedCommand, title: str, *, patience: float | None) -> CommandRun:
+    def _settle(self, launched: StartedCommand, title: str, *, patience: float | None) -> CommandRun:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
@@ -311,7 +311,7 @@ def _check(text: str) -> None:
     text.encode()  # a lone surrogate raises its own error
 
 
-def _live(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
+def _report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
     """Report the newest line to the caller while the command runs."""
     from time import monotonic
 

@@ -61,8 +61,7 @@ class CommandEnd:
     """How a command ended."""
 
     outcome: EndReason
-    status: int | None
-    """The exit code, or the signal as a negative number; None if the status was collected elsewhere."""
+    status: int | None  # the exit code, or the signal as a negative number; None if the status was collected elsewhere
     seconds: float
     left: tuple[int, ...] = ()
     """Processes of it that could not be killed: they are another user's, or the kernel holds them."""
@@ -87,8 +86,7 @@ class RunningCommand:
 
     def __init__(self, order: _Order, output: CapturedOutput, errors: CapturedOutput | None, pump: Pipes) -> None:
         self.output = output
-        self.errors = errors
-        """None when both come in one stream, `output`, in the order in which they were written."""
+        self.errors = errors  # None when both come in one stream, `output`, in the order in which they were written
         self.ended: CommandEnd | None = None
         self.pid = 0
         self.started = time.monotonic()

@@ -52,8 +52,9 @@ class Handlers:
         """Notify every client that a list changed; may be called from any thread."""
         self._loop.call_soon_threadsafe(self._notify, kind)
 
-    async def list_tools(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
-        tools = await self._run(self._backend.tools)
+    async def list_tools(self, context: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
+        params = context.session.client_params
+        tools = await self._run(self._backend.tools, {"name": params.client_info.name} if params else None)
         self._schemas = {one["name"]: one["inputSchema"] for one in tools}
         return _complete(tools=tools)
 

@@ -65,12 +65,14 @@ def hover(
     context: Annotated[int, Field(ge=0), "Lines to show around it."] = 0,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
     span: Annotated[bool, "Tell which characters the name has."] = True,
+    first: Annotated[int, "What the first character of a line is counted as in errors."] = 1,
 ) -> About:
     """Tell the type and documentation of the name at a place in code, by a language server."""
     document = ctx.files.peek(path)
+    places = Positions(document.text)
+    places.offset(line, character, first)
     place = (document.path, line, character, ctx.token, language)
     found = ctx.servers.hover(*place)
-    places = Positions(document.text)
     return About(
         path=document.path,
         line=line,
@@ -81,7 +83,7 @@ def hover(
         definition=ctx.servers.definition(*place).found if definition and found else [],
         context=_around(document.text, line, context) if context else "",
         language=language or language_of(document.path) or "",
-        hint="" if found else places.hint(line),
+        hint="" if found else places.hint(line, first),
     )
 
 

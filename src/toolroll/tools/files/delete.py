@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import FilePath
 from toolroll.tool import Effect, tool
 
@@ -26,6 +27,10 @@ def delete(
     ctx: Context,
     path: Annotated[FilePath, "File, link or folder to delete."],
     recursive: Annotated[bool, "Also delete a folder that is not empty."] = False,
+    *,
+    folders: Annotated[bool, "Whether folders may be deleted at all."] = True,
 ) -> DeletedPath:
     """Delete a file, a link (not its target) or a folder."""
+    if not folders and ctx.tree.item(path).kind == "directory":
+        raise ToolError(ErrorCode.VALIDATION, f"{path!r} is a directory, not a file.")
     return DeletedPath(path, ctx.tree.delete(path, recursive))

@@ -85,7 +85,7 @@ def ls(
     *,
     type: Annotated[Literal["all", "file", "directory", "link"], "Only entries of this type."] = "all",
     pattern: Annotated[str | None, "Only names that match this glob."] = None,
-    sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
+    sort: Annotated[Literal["name", "size", "modified", "type"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
     recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
     sizes: Annotated[bool, "Tell as a folder's size that of all files in it."] = False,
@@ -101,6 +101,8 @@ def ls(
         shown.sort(key=lambda one: -one.size)
     elif sort == "modified":
         shown.sort(key=lambda one: -one.modified)
+    elif sort == "type":
+        shown.sort(key=lambda one: one.kind)
     listed = FolderListing(where or ".", shown[:limit], len(shown), len(found) - len(shown), len(closed))
     if not sizes:
         return listed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
-from toolroll.host.files.verdict import find_break
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
@@ -16,8 +16,6 @@ from toolroll.text import diff
 from toolroll.text.edit import replace as replacing
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
-
-_JUDGED = 20  # files that are looked at whether they still parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,16 @@ class Replacements:
     preview: bool
     skipped: int = 0
     """Files of types that are not opened here."""
-
+    left: int = 0
+    """Files that would change too, beyond the most that may."""
     broken: tuple[str, ...] = ()
     """Where files do not parse any more."""
 
     @property
     def note(self) -> str:
         skipped = f"({counted(self.skipped, 'file')} of types that are not allowed left alone.)" if self.skipped else ""
-        return "\n".join(filter(None, [skipped, *self.broken]))
+        left = f"({self.left} more would change: raise `max_files`.)" if self.left else ""
+        return "\n".join(filter(None, [skipped, left, *self.broken]))
 
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
@@ -70,17 +70,19 @@ def multiedit(
     preview: Annotated[bool, "Show what would change, and change nothing."] = False,
     expected_count: Annotated[int | None, Field(ge=0), "Change nothing unless there are exactly so many."] = None,
     max_files: Annotated[int, Field(ge=1), "Change nothing if more files would change."] = 100,
+    *,
+    beyond: Annotated[Literal["refuse", "leave"], "What becomes of files beyond max_files."] = "refuse",
+    backup: Annotated[bool, "Keep copies of the old files beside them."] = False,
 ) -> Replacements:
     """Replace a text or regular expression in all files that match a glob: all of them or none."""
     search, where = ctx.search.of(*ctx.files.where(path))
-    compiled = partial(search.expression, token=ctx.token)
-    finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word, compiled=compiled)
+    how = {"regex": regex, "case": case_sensitive, "words": whole_word}
+    finder = replacing.Finder(find, compiled=partial(search.expression, token=ctx.token), **how)
     scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())
     found = search.find(pattern, scope, kind="file", sort="path", token=ctx.token)
     if not found.complete:
         raise ToolError(ErrorCode.TOO_LARGE, "There are too many files to be sure of all. Narrow `path` or `pattern`.")
-    drafts, files, kept = [], [], 0
-    refused: list[ToolError] = []
+    drafts, files, refused, kept = [], [], list[ToolError](), 0
     for entry in found.entries:
         ctx.token.check()
         draft = _draft(ctx, entry.path, refused)
@@ -90,22 +92,28 @@ def multiedit(
         elif draft is not None and made is not None:
             drafts.append((draft, made.text, {"relation": "exact", "spans": made.spans}))
             ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
-            shown = diff.unified(draft.text, made.text, made.same(draft.text))
-            files.append(FileChange(entry.path, len(ids), ids, shown))
-    if refused and not files:
-        raise refused[0]
-    total = sum(one.replacements for one in files)
-    if kept and not files:
-        raise ToolError(ErrorCode.VALIDATION, f"The {kept} occurrences are what `replace` says: nothing would change.")
-    _check(total, len(files), expected_count, max_files, len(found.entries))
-    if not preview:
-        ctx.files.save_all(drafts)
-    return Replacements(files, total, len(found.entries), preview, len(refused), _broken(drafts))
+            change = diff.unified(draft.text, made.text, made.same(draft.text))
+            files.append(FileChange(entry.path, len(ids), ids, change))
+    if not files and (refused or kept):
+        raise refused[0] if refused else _unchanged(kept)
+    shown = files[: max_files if beyond == "leave" else None]
+    _check(_count(files), len(shown), expected_count, max_files, len(found.entries))
+    broken, left = () if preview else _save(ctx, drafts[: len(shown)], backup), len(files) - len(shown)
+    return Replacements(shown, _count(shown), len(found.entries), preview, len(refused), left, broken)
 
 
-def _broken(drafts: list[tuple[TextFile, str, dict[str, object]]]) -> tuple[str, ...]:
-    judged = (find_break(draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:_JUDGED])
-    return tuple(filter(None, judged))
+def _unchanged(kept: int) -> ToolError:
+    return ToolError(ErrorCode.VALIDATION, f"The {kept} occurrences are what `replace` says: nothing would change.")
+
+
+def _count(files: Sequence[FileChange]) -> int:
+    return sum(one.replacements for one in files)
+
+
+def _save(ctx: Context, drafts: Sequence[tuple[TextFile, str, Any]], backup: bool) -> tuple[str, ...]:
+    for draft, *_ in drafts if backup else ():
+        ctx.files.back_up(draft)
+    return ctx.files.save_all(drafts)
 
 
 def _draft(ctx: Context, path: str, refused: list[ToolError]) -> TextFile | None:

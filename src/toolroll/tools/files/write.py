@@ -55,7 +55,7 @@ def write(
     if permissions is not None and not change.created:
         ctx.tree.set_mode(path, lambda _now: permissions)
     if unchanged == "refuse" and not change.changed:
-        raise ToolError(ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op.")
+        raise ToolError(ErrorCode.CONFLICT, f"{path!r} already contains exactly this: the write would be a no-op.")
     return Written(change.path, len(change.after), change.created, change.changed, change.diff(), change.verdict)
 
 

@@ -16,6 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from toolroll import Kit
+from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.files.journal.journal import is_same_state, take_back
+from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.root import Root
+from toolroll.host.runtime.state import State
 
 NAMES = st.sampled_from(["a", "b", "d/x", "d/y", "d/e/z", "n/new", "d", "link"])
 TEXTS = st.sampled_from(["", "one\n", "one\r\ntwo\r\n", "one\ntwo\none\n", "\ufeffmark\n", "no end"])
@@ -127,6 +132,11 @@ TestSession.settings = settings(
 CHILD = """
 import sys
 from toolroll import Kit
+from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.files.journal.journal import is_same_state, take_back
+from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.root import Root
+from toolroll.host.runtime.state import State
 kit = Kit(sys.argv[1], state_dir=sys.argv[2])
 kit.call("copy", {"source": "many", "target": "copy"})  # what is imported late is there when a kill comes
 kit.call("delete", {"path": "copy", "recursive": True})
@@ -185,3 +195,79 @@ def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
                 kit.call("delete", {"path": name, "recursive": True})
         assert tree(top) == plain
     assert cut > 0, "no kill came in the middle of a call: the test shows nothing"
+
+
+def test_no_more_is_undone_than_there_is(kit):
+    def refusal(**what):
+        return kit.undo(**what).error.message
+
+    nothing = "There is nothing to undo: the journal has no {} that stands."
+    assert refusal() == nothing.format("change")
+    kit.call("write", {"path": "d/a.txt", "content": "1"})
+    assert refusal(steps=2) == "Only 1 can be undone: give `steps` of 1 or less."
+    assert refusal(path="d/b.txt") == nothing.format("change of 'd/b.txt'")
+    assert refusal(entry=7) == nothing.format("entry 7")
+    assert kit.undo(path="d").ok
+    assert refusal(entry=1) == nothing.format("entry 1")
+    assert kit.undo(entry=2).ok, "an undoing can be undone"
+    assert kit.undo(entry=1).ok
+
+
+def test_what_others_changed_since_is_not_undone(kit, ws):
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    (ws / "a.txt").write_text("two\n")
+    error = kit.undo().error
+    assert (error.code, error.details) == ("Conflict", {"path": "a.txt", "entry": 1})
+    assert error.message.startswith("'a.txt' was changed since entry 1 (write): undoing it would lose that.")
+    assert "-one" in error.message
+    assert "+two" in error.message
+    (ws / "a.txt").write_bytes(b"\xff")
+    assert "\n" not in kit.undo().error.message, "what is no text is not shown"
+    (ws / "a.txt").unlink()
+    assert kit.undo().error.code == "Conflict"
+    (ws / "a.txt").write_text("one\n")
+    assert kit.undo().ok
+    assert not (ws / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "same"),
+    [
+        (None, None, True),
+        (None, PathState("file", 0o644, "x"), False),
+        (PathState("file", 0o644, "x"), None, False),
+        (PathState("file", 0o644, "x"), PathState("file", 0o644, "x"), True),
+        (PathState("file", 0o644, "x"), PathState("file", 0o600, "x"), False),
+        (PathState("file", 0o644, "x"), PathState("file", -1, "x"), True),  # a mode that was not known yet
+        (PathState("file", 0o644, "x"), PathState("file", 0o644, "y"), False),
+        (PathState("link", 0, "x"), PathState("file", 0, "x"), False),
+    ],
+)
+def test_whether_a_path_is_as_it_is_known(now, known, same):
+    assert is_same_state(now, known) is same
+
+
+def test_steps_are_taken_back_the_last_first_where_nobody_changed_them(ws, tmp_path):
+    with Root(str(ws)) as root:
+        log = JournalLog(State(str(tmp_path / "state")))
+        (ws / "new").write_text("made")
+        (ws / "kept").write_text("changed by others")
+        (ws / "d").mkdir()
+        (ws / "d/moved").write_text("m")
+        (ws / "full").mkdir()
+        (ws / "full/x").touch()
+        made = PathState.of_file(b"made", (ws / "new").stat().st_mode)
+        steps = [
+            PathChange("new", None, made),
+            PathChange("kept", None, made),
+            PathChange("d", None, PathState("directory", -1)),
+            PathChange("full", None, PathState("directory", -1)),
+            PathChange("d/moved", None, None, source="back"),
+            PathChange("link", PathState("link", 0, "new"), None),
+            PathChange("old", PathState.of_file(b"old", 0o600), None),
+        ]
+        log.blobs.keep(b"old")
+        assert take_back(root, log, steps) == ["kept"]
+    assert sorted(os.listdir(ws)) == ["back", "full", "kept", "link", "old"], "a folder with something in it stays"
+    assert ((ws / "old").read_text(), stat.S_IMODE((ws / "old").stat().st_mode)) == ("old", 0o600)
+    assert os.readlink(ws / "link") == "new"

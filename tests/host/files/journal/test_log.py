@@ -14,8 +14,8 @@ import pytest
 
 from toolroll import Kit, ToolError
 from toolroll.host.files.journal import log as blobs
-from toolroll.host.files.journal.entry import PathChange
-from toolroll.host.files.journal.log import Blobs, JournalLog
+from toolroll.host.files.journal.entry import JournalEntry, PathChange
+from toolroll.host.files.journal.log import Blobs, JournalLog, _last_line, undone_numbers
 from toolroll.host.runtime.state import State
 
 
@@ -278,3 +278,27 @@ def test_what_is_kept_again_counts_as_new(kept, folder):
         names[0]: True,
         f"{names[1]}.delta": True,
     }
+
+
+def test_an_undoing_that_is_undone_brings_its_entry_back():
+    def entry(number: int, *undoes: int) -> JournalEntry:
+        return JournalEntry(number, 0.0, "write", "", "", (), undoes)
+
+    entries = [entry(1), entry(2), entry(3, 1, 2), entry(4, 3), entry(5, 4)]
+    assert [undone_numbers(entries[:count]) for count in (2, 3, 4, 5)] == [set(), {1, 2}, {3}, {1, 2, 4}]
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"hash": "x"', b"y" * 5_000])
+@pytest.mark.parametrize("sizes", [(), (10,), (10, 10), (9_000,), (10, 9_000), (9_000, 10), (40_000, 3)])
+def test_the_last_whole_line_is_found_and_what_follows_it_cut_off(tmp_path, sizes, torn):
+    lines = [
+        msgspec.json.encode({"hash": f"h{number}", "entry": {"number": number, "x": "x" * size}}) + b"\n"
+        for number, size in enumerate(sizes, 1)
+    ]
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(lines) + torn)
+    fd = os.open(path, os.O_RDWR)
+    found = _last_line(fd)
+    os.close(fd)
+    assert (found and (found.hash, found.entry.number)) == (None if not sizes else (f"h{len(sizes)}", len(sizes)))
+    assert path.read_bytes() == b"".join(lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.sandbox.git import baseline, restore
 from toolroll.host.sandbox.git.baseline import Baseline, take_baseline
 from toolroll.host.sandbox.git.restore import Restorer
 
@@ -153,9 +154,17 @@ def test_folders_among_the_hooks_are_moved_out_of_the_way(repository: Path) -> N
     assert said == f"'.git/hooks/a' was added by the command; it has been moved to '.git/{place.name}'."
 
 
-def test_a_crowd_hides_nothing(repository: Path) -> None:
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many names are more than are compared."""
+    for module in (baseline, restore):
+        monkeypatch.setattr(module, "MAX_NAMES", 100)
+    return 150
+
+
+def test_a_crowd_hides_nothing(repository: Path, crowd: int) -> None:
     before = state(repository)
-    (said,) = restored(repository, "cd .git/hooks; seq -f 'a%g' 4000 | xargs touch; touch pre-commit")
+    (said,) = restored(repository, f"cd .git/hooks; seq -f 'a%g' {2 * crowd} | xargs touch; touch pre-commit")
     assert state(repository) == before
     place = aside(repository / ".git", "hooks")
     assert said == (
@@ -163,8 +172,8 @@ def test_a_crowd_hides_nothing(repository: Path) -> None:
     )
 
 
-def test_a_crowd_that_was_there_before_stays(repository: Path) -> None:
-    for number in range(2100):
+def test_a_crowd_that_was_there_before_stays(repository: Path, crowd: int) -> None:
+    for number in range(crowd):
         (repository / ".git" / "hooks" / f"a{number}").touch()
     before = state(repository)
     assert restored(repository, "true") == []

@@ -408,14 +408,15 @@ def test_a_pack_that_is_overwritten_is_named(guard: GitGuard, repository: Path) 
     assert said.startswith("The command overwrote 'pack-")
 
 
-def test_ten_thousand_objects_cost_little(guard: GitGuard, repository: Path) -> None:
+def test_thousands_of_objects_cost_little(guard: GitGuard, repository: Path) -> None:
     folder = repository / ".git" / "objects"
-    for number in range(10_000):
+    for number in range(4_000):
         name = f"{number * 7919 % 256:02x}"
         (folder / name).mkdir(exist_ok=True)
         (folder / name / f"{number:038x}").touch()
-    for _ in range(50):
-        guarded(guard, repository, "true")
+    guarded(guard, repository, "true")
+    while not all(objects.whole for objects, _ in guard._vault._kept.values()):
+        guard.end(guard.begin())  # there is time for some of them before each command
     began = time.thread_time()
     for _ in range(20):
         guard.end(guard.begin())

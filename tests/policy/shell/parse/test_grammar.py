@@ -2,7 +2,9 @@
 
 import pytest
 
+from toolroll.policy.shell.parse.analysis import read_text
 from toolroll.policy.shell.parse.grammar import read_plain
+from toolroll.policy.shell.parse.words import SimpleCommand
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,11 @@ def test_plain_text(text, commands):
 )
 def test_anything_else_is_beyond_it(text):
     assert read_plain(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["curl x", "$'\\x63url' x", "'curl' x", '"curl" x', '$"curl" x', "c'ur'\"l\" x", "curl >&- x"]
+)
+def test_the_grammar_reads_a_word_however_it_is_quoted(text):
+    (command,) = [one.item for one in read_text(text).found if isinstance(one.item, SimpleCommand)]
+    assert (command.program, command.literal) == ("curl", ("curl", "x"))

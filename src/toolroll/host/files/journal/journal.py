@@ -331,7 +331,7 @@ class Journal:
             return
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
-            shown = "\n" + _difference(self._log.blobs.content(change.after.content), data)
+            shown = _difference(self._log.blobs.content(change.after.content), data)
         raise ToolError(
             ErrorCode.CONFLICT,
             f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that. "
@@ -364,6 +364,6 @@ def _final(entry: JournalEntry) -> dict[str, PathChange]:
 
 def _difference(ours: bytes, now: bytes) -> str:
     try:
-        return diff.unified(ours.decode(), now.decode())
+        return "\n" + diff.unified(ours.decode(), now.decode())
     except UnicodeDecodeError:
         return ""

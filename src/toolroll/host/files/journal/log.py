@@ -296,8 +296,14 @@ def _is_free(fd: int) -> bool:
 def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
     """The numbers of the entries that are undone now; undoing an undoing brings its entry back."""
     gone: set[int] = set()
+    undoes: dict[int, tuple[int, ...]] = {}
     for entry in entries:
-        gone ^= set(entry.undoes)
+        undoes[entry.number] = entry.undoes
+        todo = list(entry.undoes)
+        while todo:
+            number = todo.pop()
+            gone ^= {number}
+            todo += undoes.get(number, ())
     return gone
 
 

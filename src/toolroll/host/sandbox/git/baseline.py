@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from toolroll.host.files.openat import PATH
-from toolroll.host.runtime import dir_entries as entries
+from toolroll.host.runtime import dir_entries
 from toolroll.host.runtime.dir_entries import DirEntry, Parts, open_dir
 
 GIT: Parts = (".git",)
@@ -150,14 +150,14 @@ class _Reader:
         taken = self._taken
         entry = taken.entries.get(parts)
         if entry is None:
-            entry = entries.look(folder, parts[-1], self._known.get(parts), self._left)
+            entry = dir_entries.look(folder, parts[-1], self._known.get(parts), self._left)
             if entry is None:
                 return
             self._left -= len(entry.data or b"")
             taken.entries[parts] = entry
         if not (deep and entry.is_folder) or len(parts) > MAX_DEPTH:
             return
-        found = entries.names(folder, parts[-1], MAX_NAMES)
+        found = dir_entries.names(folder, parts[-1], MAX_NAMES)
         if found is None:
             taken.crowded.add(parts)
             return
@@ -172,10 +172,10 @@ class _Reader:
             here, seen = todo.pop(), seen + 1
             try:
                 with open_dir(self._root, here[:-1]) as above, open_dir(above, here[-1:]) as folder:
-                    found = entries.names(above, here[-1], MAX_NAMES) or []
+                    found = dir_entries.names(above, here[-1], MAX_NAMES) or []
                     is_one = here == start or "HEAD" in found
                     kinds = [name for name in _NESTED if is_one and name in found]
-                    below = [(kind, one) for kind in kinds for one in entries.names(folder, kind, MAX_NAMES) or []]
+                    below = [(kind, one) for kind in kinds for one in dir_entries.names(folder, kind, MAX_NAMES) or []]
             except OSError:
                 continue
             if is_one:

@@ -98,8 +98,7 @@ _MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no acci
 class GuardedCommand:
     """One command, job or server while it runs."""
 
-    hold: tuple[str, ...] = ()
-    """Absolute folders that must keep their names, for a sandbox that can see to it."""
+    hold: tuple[str, ...] = ()  # absolute folders that must keep their names, for a sandbox that can see to it
     keep: tuple[str, ...] = ()  # absolute paths in them that must stay as they are
     stop: Callable[[], object] = int  # ends it without waiting for the end
     said: dict[str, None] = field(default_factory=dict)  # what was put back while it ran, in sentences

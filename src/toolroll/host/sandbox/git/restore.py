@@ -62,7 +62,7 @@ class Restorer:
                 if sentence := self._bring_back(parts, was, fd):
                     yield sentence
             except OSError as error:
-                yield f"{_shown(parts)} is another one now and could not be put back: {error.strerror}."
+                yield f"{_display(parts)} is another one now and could not be put back: {error.strerror}."
                 return
         there = (one for one in baseline.repositories if not self._is_removed_worktree(one))
         todo = [(GIT, False), *(point for one in there for point in points(one))]
@@ -72,7 +72,7 @@ class Restorer:
                     yield from self._compare(folder, parts, deep=deep)
             except OSError as error:
                 if parts in baseline.entries:
-                    yield f"{_shown(parts)} could not be looked at: {error.strerror}."
+                    yield f"{_display(parts)} could not be looked at: {error.strerror}."
 
     def _is_removed_worktree(self, repository: Parts) -> bool:
         """Whether `git worktree remove` was here: it takes nothing away that is not elsewhere too."""
@@ -92,14 +92,14 @@ class Restorer:
         now = dir_entries.look(folder, parts[-1], was, MAX_BYTES)
         if was is None:
             if now is not None and deep and not is_for_web_servers(parts):
-                yield f"{_shown(parts)} was added by the command; {self._remove(folder, parts, now)}."
+                yield f"{_display(parts)} was added by the command; {self._remove(folder, parts, now)}."
             return
         if now is None or not was.same(now):
             if is_for_web_servers(parts) and (now is None or stat.S_ISREG(now.mode)):
                 return
             how = "removed" if now is None else "changed"
             advice = f": {_ADVICE}" if parts[-1] == "config" and not was.is_folder else ""
-            yield f"{_shown(parts)} was {how} by the command; {self._restore(folder, parts, was, now)}{advice}."
+            yield f"{_display(parts)} was {how} by the command; {self._restore(folder, parts, was, now)}{advice}."
         if not (deep and was.is_folder) or parts in self._baseline.crowded or len(parts) > MAX_DEPTH:
             return
         rebuilt = now is None or not now.is_folder
@@ -108,7 +108,7 @@ class Restorer:
         if found is None:  # a crowd could hide one among many: the whole folder makes way
             aside = self._aside(folder, parts)
             dir_entries.put(folder, parts[-1], was)
-            yield f"{_shown(parts)} was filled by the command; it has been put back, and what it was is now {aside}."
+            yield f"{_display(parts)} was filled by the command; it has been put back, and what it was is now {aside}."
             rebuilt = True
         with open_dir(folder, parts[-1:]) as inside:
             said = [
@@ -143,7 +143,7 @@ class Restorer:
         inside = [one for one in self._baseline.repositories if parts[: len(one)] == one and parts != one]
         where = max(inside, key=len, default=())
         with open_dir(self._root, where) as above:
-            return _shown((*where, dir_entries.set_aside(folder, parts[-1], above)))
+            return _display((*where, dir_entries.set_aside(folder, parts[-1], above)))
 
     def _bring_back(self, parts: Parts, was: DirEntry, held: int | None) -> str:
         """Make sure that `parts` is the folder that it was, or a new one in its place; what there is to say."""
@@ -154,17 +154,17 @@ class Restorer:
                 now = None
             if now is not None and (os.path.samestat(now, os.fstat(held)) if held is not None else _is_folder(now)):
                 return ""
-            found = None if held is None else _whereabouts(held)  # before anything moves: it may be in what is moved
+            found = None if held is None else _locate(held)  # before anything moves: it may be in what is moved
             aside = ""
             if now is not None:
                 name = dir_entries.set_aside(above, parts[-1], above)
-                aside = f"; what was put in its place is now {_shown((*parts[:-1], name))}"
+                aside = f"; what was put in its place is now {_display((*parts[:-1], name))}"
             if found is None:
                 dir_entries.put(above, parts[-1], was)
                 if held is not None:
                     os.close(held)
                 self._held[parts] = _hold(self._root, parts)
-                return f"{_shown(parts)} was removed by the command; it has been made again{aside}."
+                return f"{_display(parts)} was removed by the command; it has been made again{aside}."
             there, name, path = found
             try:
                 dir_entries.change_mode(there, name, 0o700)  # without the right to write a folder it cannot be moved
@@ -172,10 +172,10 @@ class Restorer:
                 dir_entries.change_mode(above, parts[-1], stat.S_IMODE(was.mode))
             finally:
                 os.close(there)
-        return f"{_shown(parts)} was moved to {path!r} by the command and has been moved back{aside}."
+        return f"{_display(parts)} was moved to {path!r} by the command and has been moved back{aside}."
 
 
-def _shown(parts: Parts) -> str:
+def _display(parts: Parts) -> str:
     return repr("/".join(parts))
 
 
@@ -192,7 +192,7 @@ def _hold(root: int, parts: Parts) -> int | None:
         return None
 
 
-def _whereabouts(held: int) -> tuple[int, str, str] | None:
+def _locate(held: int) -> tuple[int, str, str] | None:
     """Where a folder is now: a descriptor of the one above, its name there and its path; None if it is gone."""
     if not PATH:
         return None

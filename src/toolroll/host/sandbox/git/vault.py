@@ -117,7 +117,7 @@ class KeptRefs(_Kept):
             with open_dir(self._root, self._repository) as top:
                 if self._known and self._is_unchanged(top) and are_old(self._known.values()):
                     return False
-                before, self._known = self._known, dict(self._found(top))
+                before, self._known = self._known, dict(self._scan(top))
                 for path, one in self._known.items():
                     if not _is_folder(one) and (before.get(path) != one or not are_old([one])):
                         self._copy(top, path, self._store)
@@ -137,22 +137,22 @@ class KeptRefs(_Kept):
             with open_dir(self._root, self._repository) as top:
                 if self._is_unchanged(top):
                     return []
-                said = [*self._folders(top), *(self._remove(top, path) for path in self._broken(top))]
-                return said + [self._restore(top, path, how) for path, how in self._lost(top)]
+                said = [*self._folders(top), *(self._remove(top, path) for path in self._find_broken(top))]
+                return said + [self._restore(top, path, how) for path, how in self._find_lost(top)]
         except OSError:
             return []
 
     def _is_unchanged(self, top: int) -> bool:
         return take_stamps(top, self._known) == list(self._known.values())
 
-    def _found(self, top: int) -> Iterator[tuple[str, Stamp]]:
+    def _scan(self, top: int) -> Iterator[tuple[str, Stamp]]:
         for name in (*_FILES, *_TREES):
             found = take_stamp(top, name)
             if found is not None and (_is_folder(found) if name in _TREES else stat.S_ISREG(found[0])):
                 yield name, found
                 yield from _walk(top, name) if name in _TREES else ()
 
-    def _lost(self, top: int) -> list[tuple[str, str]]:
+    def _find_lost(self, top: int) -> list[tuple[str, str]]:
         """What is to be put back, and what was done to it."""
         now = {path: take_stamp(top, path) for path, one in self._known.items() if not _is_folder(one)}
         missing = sorted(path for path, one in now.items() if one is None)
@@ -177,7 +177,7 @@ class KeptRefs(_Kept):
             os.mkdir("refs", 0o777, dir_fd=top)
             yield f"{self._shown('refs')} was removed by the command; it has been put back."
 
-    def _broken(self, top: int) -> list[str]:
+    def _find_broken(self, top: int) -> list[str]:
         """New branches and tags that name no commit: they would hide those of the same name in packed-refs."""
         folders = [path for path, one in self._known.items() if _is_folder(one) and path.startswith("refs")]
         if all(take_stamp(top, path) == self._known[path] for path in folders) or take_stamp(top, "refs") is None:
@@ -208,7 +208,7 @@ class KeptRefs(_Kept):
     def _copy(self, source: int, path: str, target: int) -> None:
         """Copy a file, making the folders on the way; no link is followed."""
         *above, name = path.split("/")
-        with open_dir(source, tuple(above)) as old, _made(target, above) as new:
+        with open_dir(source, tuple(above)) as old, _make_folders(target, above) as new:
             with os.fdopen(os.open(name, _READ, dir_fd=old), "rb") as file:
                 data, mode = file.read(_MAX_FILE_BYTES + 1), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if len(data) > _MAX_FILE_BYTES:
@@ -220,7 +220,7 @@ class KeptRefs(_Kept):
 
 
 @contextmanager
-def _made(top: int, parts: list[str]) -> Iterator[int]:
+def _make_folders(top: int, parts: list[str]) -> Iterator[int]:
     """A descriptor of a folder beneath `top`, made where it is missing."""
     for depth in range(1, len(parts) + 1):
         with open_dir(top, tuple(parts[: depth - 1])) as above, suppress(FileExistsError):
@@ -231,7 +231,7 @@ def _made(top: int, parts: list[str]) -> Iterator[int]:
 
 def _walk(top: int, where: str, depth: int = 0) -> Iterator[tuple[str, Stamp]]:
     """The files and folders beneath a folder, `_MAX_FILES` of them in each."""
-    with open_dir(top, tuple(filter(None, where.split("/")))) as path, _opened(path, ".") as fd:
+    with open_dir(top, tuple(filter(None, where.split("/")))) as path, _open_folder(path, ".") as fd:
         names = sorted(os.listdir(fd))[:_MAX_FILES]
     for name in names:
         path_of = f"{where}/{name}" if where else name
@@ -319,7 +319,7 @@ class KeptObjects(_Kept):
         first, self.whole = not self._stored, False
         self._stored = self._stored or set(os.listdir(self._store))
         try:
-            with open_dir(self._root, (*self._repository, "objects")) as path, _opened(path, ".") as top:
+            with open_dir(self._root, (*self._repository, "objects")) as path, _open_folder(path, ".") as top:
                 there = sorted((name for name in os.listdir(top) if _FOLDERS.fullmatch(name)), reverse=True)
                 self._folders = {name: self._folders.get(name) or _Folder() for name in there}
                 for name, folder in self._folders.items():  # packs first: they hold the most
@@ -343,13 +343,13 @@ class KeptObjects(_Kept):
     def put_back(self) -> list[str]:
         """Give the files that are gone their names back, unless a pack holds the same objects; what was done."""
         try:
-            with open_dir(self._root, (*self._repository, "objects")) as path, _opened(path, ".") as top:
+            with open_dir(self._root, (*self._repository, "objects")) as path, _open_folder(path, ".") as top:
                 changed = [
                     (name, folder)
                     for name, folder in self._folders.items()
                     if (now := take_stamp(top, name)) is None or now != folder.stamp
                 ]
-                gone = {name: lost for name, folder in changed if (lost := _lost(top, name, folder))}
+                gone = {name: lost for name, folder in changed if (lost := _find_lost(top, name, folder))}
                 done = sum(self._put_back(top, name, lost) for name, lost in self._needed(top, gone).items())
                 damaged = self._damaged(top)
         except FileNotFoundError:
@@ -367,7 +367,7 @@ class KeptObjects(_Kept):
 
     def _keep(self, top: int, name: str, folder: _Folder, deadline: float) -> bool:
         """Keep the files of one folder; False if there was no time for all."""
-        with _opened(top, name) as source:
+        with _open_folder(top, name) as source:
             found = {one for one in os.listdir(source) if _OBJECT.fullmatch(one)}
             if name == _PACK:
                 folder.sizes = {one: _size(source, one) for one in found}
@@ -397,7 +397,7 @@ class KeptObjects(_Kept):
         if not gone:
             return {}
         indexes: list[PackIndex] = []
-        with suppress(OSError), _opened(top, _PACK) as folder:
+        with suppress(OSError), _open_folder(top, _PACK) as folder:
             indexes = read_indexes(folder, os.listdir(folder))
         needed = {
             name: {one for one in lost if not any(bytes.fromhex(name + one) in index for index in indexes)}
@@ -425,7 +425,7 @@ class KeptObjects(_Kept):
         with suppress(FileExistsError):
             os.mkdir(name, 0o777, dir_fd=top)
         self._folders[name].stamp = None
-        with _opened(top, name) as target:
+        with _open_folder(top, name) as target:
             for one in lost:
                 with suppress(OSError):
                     _link(self._store, _stored_name(name, one), target, one)
@@ -437,14 +437,14 @@ class KeptObjects(_Kept):
         folder = self._folders.get(_PACK)
         if folder is None or not folder.sizes:
             return []
-        with _opened(top, _PACK) as there:
+        with _open_folder(top, _PACK) as there:
             now = {name: size for name in folder.sizes if (size := _size(there, name))[0] >= 0}
         before, folder.sizes = folder.sizes, now
         return [name for name, size in now.items() if size != before[name]]
 
 
 @contextmanager
-def _opened(folder: int, name: str) -> Iterator[int]:
+def _open_folder(folder: int, name: str) -> Iterator[int]:
     fd = os.open(name, _OPEN, dir_fd=folder)
     try:
         yield fd
@@ -460,10 +460,10 @@ def _size(folder: int, name: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _lost(top: int, name: str, folder: _Folder) -> set[str]:
+def _find_lost(top: int, name: str, folder: _Folder) -> set[str]:
     """The files of a folder that are gone."""
     try:
-        with _opened(top, name) as there:
+        with _open_folder(top, name) as there:
             return folder.names.difference(os.listdir(there))
     except OSError:
         return folder.names

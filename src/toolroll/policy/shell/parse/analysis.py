@@ -333,6 +333,8 @@ class _Walk(Decoder):
             self.children(node)
             self.add(UnclearPart(self.text(node), "it redirects in a way that cannot be read"))
             return None, []
+        if operator.type.endswith("-"):  # it closes a descriptor, and has no target
+            return None, targets
         here = self.here.get(operator.start_byte)
         if here:
             return self.document(here, targets), targets[1:]

@@ -1,0 +1,40 @@
+"""What single MCP clients need, as data: chosen by the name that a client gives of itself. Seen by running them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolroll.catalogue import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProfile:
+    """How the tools are listed for a client."""
+
+    tools: Choice | None = None
+    """Which definitions it gets; None for the kit's own choice."""
+    loads: bool = False
+    """Mark the tools that are not rare as always loaded: the client defers the others behind a search of its own."""
+
+
+DEFAULT = ClientProfile()
+# By the beginning of `clientInfo.name`.
+_PROFILES = {
+    # It searches in deferred tools by itself: a search of ours behind its own would be found by nobody.
+    "claude-code": ClientProfile(tools="all", loads=True),
+}
+
+
+def find_profile(client: Mapping[str, Any]) -> ClientProfile:
+    """The profile of a client, by its `clientInfo`; the default for one that is not known."""
+    name = client.get("name")
+    known = (profile for start, profile in _PROFILES.items() if isinstance(name, str) and name.startswith(start))
+    return next(known, DEFAULT)
+
+
+def mark_loaded(definition: dict[str, Any]) -> dict[str, Any]:
+    """A definition that Claude Code does not defer."""
+    return definition | {"_meta": {"anthropic/alwaysLoad": True}}
