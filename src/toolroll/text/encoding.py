@@ -68,7 +68,7 @@ def detect(head: bytes, asked: str | None = None) -> Encoding:
             return known
     if asked is not None:
         return find_encoding(asked)
-    if b"\0" in head[:HEAD]:
+    if b"\0" in head[:HEAD] or head.startswith(b"%PDF-"):
         raise ToolError(ErrorCode.UNSUPPORTED, f"It is a binary file{_kind(head)}, not text.")
     declared = next((found[1].decode("ascii") for rule in _DECLARATIONS if (found := rule.search(head[:1024]))), None)
     if declared is None:

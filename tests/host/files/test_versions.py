@@ -96,3 +96,8 @@ def test_a_session_forgets_what_it_saw_longest_ago_and_what_is_below_a_folder():
     assert list(records.all()) == ["d/c", "a", "dx"]
     records.forget("d")
     assert [records.get(path).version is None for path in ("a", "d/c", "dx")] == [False, True, False]
+
+
+@pytest.mark.parametrize(("guard", "allows"), [("none", False), ("fresh", True), ("seen", False)])
+def test_which_guard_lets_a_stale_file_be_changed_where_it_is_quoted(guard, allows):
+    assert Freshness(SeenVersions(), guard).allows_quotes is allows

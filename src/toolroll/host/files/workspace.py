@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic, python_syntax
@@ -31,6 +31,9 @@ from toolroll.text import diff
 from toolroll.text.edit.model import SplicedBytes
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
 from toolroll.text.lines import line_range
+
+if TYPE_CHECKING:
+    from toolroll.host.files.tree import FileTree
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
 _SPLIT = "Make several smaller files of it."
@@ -98,6 +101,13 @@ class Workspace(FileReader):
         other = copy.copy(self)
         other._auto_run = check
         return other
+
+    @property
+    def tree(self) -> FileTree:
+        """The names of these files."""
+        from toolroll.host.files.tree import FileTree
+
+        return FileTree(self)
 
     @property
     def recorder(self) -> Recorder | None:
@@ -296,8 +306,11 @@ class Workspace(FileReader):
             self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
         if self._auto_run is not None:
-            name, root, inner = self.root.owner(parts)
-            self._auto_run.check(root.fd, inner, name)
+            self._ask_auto_run(self._auto_run, parts)
+
+    def _ask_auto_run(self, check: AutoRunCheck, parts: tuple[str, ...]) -> None:
+        name, root, inner = self.root.owner(parts)
+        check.check(root.fd, inner, name)
 
     def may_remove(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if what is at this real path may not be taken away or get another name."""

@@ -61,6 +61,7 @@ def symbols(
 
 
 def _find_pattern(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
+    patterns.check(pattern)
     scan = ctx.structure.find_pattern(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
     rows = [
         SymbolRow(path, match.line, match.end_line, match.column, "match", "", match.text)

@@ -61,3 +61,12 @@ def test_entries_cannot_be_changed():
         with pytest.raises(FrozenInstanceError):
             setattr(value, name, None)
         assert not hasattr(value, "__dict__")
+
+
+@pytest.mark.parametrize(("size", "kept"), [(1 << 28, True), ((1 << 28) + 1, False)])
+def test_what_is_too_large_to_be_kept(size, kept):
+    if kept:
+        check_kept("a", size)
+        return
+    with pytest.raises(ToolError, match="'a' is too large: 268435457 bytes"):
+        check_kept("a", size)

@@ -4,7 +4,7 @@ import pytest
 
 from toolroll import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.patterns import PatternMatch, literal, matches
+from toolroll.text.code.syntax.patterns import PatternMatch, check, literal, matches
 
 SOURCE = "é = subprocess.run(a,\n    b)\n# subprocess.run(c)\ns = 'subprocess.run(d)'\nsubprocess.call()\n".encode()
 
@@ -53,3 +53,14 @@ LITERALS = [
 @pytest.mark.parametrize(("pattern", "word"), LITERALS)
 def test_the_word_that_every_match_holds(pattern, word):
     assert literal(pattern) == word
+
+
+@pytest.mark.parametrize("pattern", ["foo($$$", "foo)", "a[$I)", "if ($X) {", "f('(')(", "]["])
+def test_brackets_that_do_not_close_each_other_are_refused(pattern):
+    with pytest.raises(ToolError, match="cannot be read"):
+        check(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["foo($$$)", "print('(')", r"f('\\'', [1])", "x: &'a str", "$X", "if ($A) { $$$ }"])
+def test_brackets_that_close_each_other_are_taken(pattern):
+    check(pattern)

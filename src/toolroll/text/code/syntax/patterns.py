@@ -13,6 +13,8 @@ from toolroll.text.code.syntax.source import BOM, text
 _WILD = re.compile(r"\$+\w*")
 _WORD = re.compile(r"[^\W\d]\w*", re.ASCII)  # the bytes of other letters depend on how a file is written
 _CALL = re.compile(r"[\w$:.>-]+\(.*\)", re.DOTALL)
+_STRINGS = re.compile(r"""(['"`])(?:\\.|(?!\1).)*\1""", re.DOTALL)
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
 _MAX_MATCHES = 5_000  # in one source
 _MATCH_CHARS = 300
 
@@ -29,6 +31,18 @@ class PatternMatch(NamedTuple):
 def literal(pattern: str) -> str:
     """The longest word that every match contains; empty if there is none."""
     return max(_WORD.findall(_WILD.sub(" ", pattern)), key=len, default="")
+
+
+def check(pattern: str) -> None:
+    """ToolError for a pattern that is code of no language: its brackets do not close each other."""
+    unclosed: list[str] = []
+    for char in _STRINGS.sub("", pattern):
+        if char in _BRACKETS.values():
+            unclosed.append(char)
+        elif char in _BRACKETS and (not unclosed or unclosed.pop() != _BRACKETS[char]):
+            raise _unreadable(pattern)
+    if unclosed:
+        raise _unreadable(pattern)
 
 
 def matches(language: str, source: bytes, pattern: str) -> list[PatternMatch]:
