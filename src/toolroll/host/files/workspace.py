@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.tree import FileTree
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
-_JUDGED = 20  # files of many that are looked at whether they still parse
+JUDGED = 20  # files of many that are looked at whether they still parse
 _SPLIT = "Make several smaller files of it."
 
 
@@ -190,7 +190,7 @@ class Workspace(FileReader):
                     one.new.settle()
                 for one in saves:
                     self._finish(one)
-        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:_JUDGED])
+        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:JUDGED])
         return tuple(said for one in first if (said := find_break(*one)))
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
