@@ -75,8 +75,8 @@ class KitBackend:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
-        structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it
-        gets the command to type.
+        structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
