@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.host.approval.guard import Approver
+    from toolroll.host.settings import Settings
     from toolroll.kit import Kit
-    from toolroll.mcp.kit_backend import KitBackend
+    from toolroll.mcp.kit_backend import KitBackend, ToolListStore
 
 _CHOICES = ("all", "core", "lazy")
 
@@ -58,8 +59,6 @@ def _serve_http(args: Namespace) -> int:
 
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
-    from toolroll.cli.tool_list_cache import ToolListCache
-    from toolroll.host.plugin_sources import find_plugins
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -70,9 +69,36 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         _check_names(open_kit)
         return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
-    plugins = str(find_plugins(args.workspace or ".", settings.plugins))
-    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, str(tools or settings.tools), plugins)
-    return KitBackend(open_kit, tool_list=tool_list, by_client=not (tools or settings.tools), **options)
+    chosen = tools or settings.tools
+    tool_list = _find_tool_list(settings, chosen, args.workspace or ".")
+    return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
+
+
+def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:
+    """The list in the package where nothing changes it, else that of the last run with the same options."""
+    from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
+    from toolroll.host.plugin_sources import find_plugins
+
+    plugins = find_plugins(workspace, settings.plugins)
+    servers = _servers_stamp(settings.mcp)
+    options = (settings.mode, chosen, settings.policy)
+    if (plugins, servers, *options) == ([], "", "code", None, "standard"):
+        return ShippedToolLists(settings.dialect)
+    return ToolListCache(_state_home(), settings.dialect, *map(str, options), str(plugins), servers)
+
+
+def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
+    """A text that changes with the configured MCP servers; empty if there are none."""
+    import platformdirs
+
+    if isinstance(mcp, dict):
+        return str(mcp)
+    path = mcp or os.path.join(platformdirs.user_config_dir("toolroll"), "mcp.json")
+    try:
+        status = os.stat(path)
+    except OSError:
+        return mcp or ""
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:

@@ -55,12 +55,11 @@ class EventLoop:
 
     def close(self) -> None:
         """Cancel what still runs, and end the loop."""
-        import asyncio
-
         with self._lock:
             loop, thread, self._loop = self._loop, self._thread, None
         if loop is None or thread is None:
             return
+        import asyncio
 
         async def end() -> None:
             left = asyncio.all_tasks() - {asyncio.current_task()}
