@@ -24,9 +24,9 @@ _CHOICES = ("all", "core", "lazy")
 
 def run(args: Namespace) -> int:
     """Serve until the client leaves, or print or write the client's configuration."""
-    if args.install:
-        return _install(args)
     _check(args)
+    if args.install or args.uninstall:
+        return _install(args)
     return _serve_http(args) if args.http else _serve_stdio(args)
 
 
@@ -192,29 +192,22 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.clients.install import CLIENTS, ClientEntry, own_command
+    from toolroll.cli.clients.install import ServerEntry, run
 
-    client = CLIENTS[args.install]
-    command, *more = own_command()
-    project = os.path.abspath(args.workspace or ".")
-    words = [*more, "mcp", *_server_options(args, None if client.has_roots and not args.workspace else project)]
-    entry = ClientEntry(client, args.name, command, tuple(words), project)
+    if args.http and args.port == "0":
+        raise UsageError("A client needs an address that stays. Give a port with --port NUMBER.")
+    port = _port(args.port) if args.http else None
+    server = ServerEntry(args.name, tuple(_server_options(args)), args.workspace, port, args.project)
+    action = "uninstall" if args.uninstall else "install" if args.write else "print"
     try:
-        if not args.write:
-            text = entry.text()
-            print(f"For {client.title}, in {entry.path}:", file=sys.stderr)
-            print(text, end="")
-            return 0
-        backup = entry.write()
+        return run(server, args.uninstall or args.install, action)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    print(f"Wrote {args.name!r} into {entry.path}." + (f" As it was: {backup}" if backup else ""))
-    return 0
 
 
-def _server_options(args: Namespace, workspace: str | None) -> list[str]:
-    """The options with which the client starts the server."""
-    words = ["-C", workspace] if workspace else []
+def _server_options(args: Namespace) -> list[str]:
+    """The options with which the client starts the server, besides the workspace."""
+    words: list[str] = []
     for option in (DIALECT, MODE, SANDBOX, _TOOLS):
         value = getattr(args, option.name)
         if value != option.default:
@@ -225,9 +218,9 @@ def _server_options(args: Namespace, workspace: str | None) -> list[str]:
 
 
 def _clients() -> Sequence[str]:
-    from toolroll.cli.clients.install import CLIENTS
+    from toolroll.cli.clients.known_clients import CLIENTS
 
-    return list(CLIENTS)
+    return [*CLIENTS, "all"]
 
 
 _WORKSPACE = Option(
@@ -245,8 +238,15 @@ _STRUCTURED = Option(
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
 _INSTALL = Option(
-    ("--install",), "Print the configuration with which a client starts this server.", "CLIENT", choices=_clients
+    ("--install",),
+    "Print the configuration with which a client starts this server; all: for every client of this machine.",
+    "CLIENT",
+    choices=_clients,
 )
+_UNINSTALL = Option(
+    ("--uninstall",), "Remove the server from a client's configuration, or from all.", "CLIENT", choices=_clients
+)
+_PROJECT = Option(("--project",), "With both: the file in the project, which others share.")
 _PRINT = Option(("--print",), "With --install: only print it (the default).")
 _WRITE = Option(("--write",), "With --install: add it to the client's configuration file.")
 _NAME = Option(("--name",), "With --install: name of the server in the client (default: toolroll).", "NAME", "toolroll")
@@ -254,6 +254,8 @@ _MORE = """\
 examples:
   toolroll mcp --install cursor            print the client's configuration
   toolroll mcp --install vscode --write    write it
+  toolroll mcp --install all --write       write it for every client of this machine
+  toolroll mcp --uninstall vscode          remove it
   toolroll mcp -C ~/project --mode thinking --tools read,grep,find
 
 The token for --http comes from TOOLROLL_MCP_TOKEN; without it, a new token is generated and printed."""
@@ -275,8 +277,10 @@ COMMAND = Command(
         _HTTP,
         _PORT,
         _INSTALL,
+        _UNINSTALL,
         _PRINT,
         _WRITE,
+        _PROJECT,
         _NAME,
     ),
     more=_MORE,
