@@ -47,7 +47,9 @@ from toolroll.steps import (
 from toolroll.tool import Tool
 
 if TYPE_CHECKING:
+    from toolroll.host.files.file_ops import FileOps
     from toolroll.host.mcp.server import McpServer, RemoteTool
+    from toolroll.host.shell.exec_ops import ExecOps
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
 
@@ -63,6 +65,7 @@ class Kit:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
     `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
     folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
+    `files` and `commands` are operations in place of local files and local commands.
     """
 
     def __init__(
@@ -82,22 +85,17 @@ class Kit:
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
         roots: Iterable[str | os.PathLike[str]] | None = None,
+        files: FileOps | None = None,
+        commands: ExecOps | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
         named = dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
-        self.settings = settings = (settings or load_settings(workspace)).override(
-            dialect=named,
-            mode=mode,
-            policy=preset,
-            tools=tools,
-            limits=limits,
-            mcp=mcp,
-            language_servers=servers,
-            environment=environment,
-            roots=None if roots is None else map(os.fspath, roots),
-        )
+        over = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
+        more = {"environment": environment, "roots": None if roots is None else [os.fspath(one) for one in roots]}
+        settings = (settings or load_settings(workspace)).override(dialect=named, policy=preset, **over, **more)
+        self.settings = settings
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
         self.dialect = given or dialects.load(settings.dialect, plugins)
@@ -109,7 +107,7 @@ class Kit:
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         entries = self._choose_entries(plugins, None if isinstance(settings.tools, str) else settings.tools)
-        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries)
+        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries, files, commands)
 
     def _open(
         self,
@@ -117,6 +115,8 @@ class Kit:
         state_dir: str | os.PathLike[str] | None,
         guard: Guard,
         entries: list[Entry],
+        files: FileOps | None,
+        commands: ExecOps | None,
     ) -> None:
         """Open the engines, and add the tools."""
         self.registry: Registry[View | Bundle] = Registry()
@@ -126,7 +126,7 @@ class Kit:
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings)
+        self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)
@@ -230,7 +230,7 @@ class Kit:
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
-            own.journal,
+            own.undo_journal,
             own.launcher,
             own.shell,
             own.servers,

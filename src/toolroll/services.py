@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
@@ -39,6 +39,10 @@ from toolroll.host.shell.shell import Shell
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 
+if TYPE_CHECKING:
+    from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.shell.exec_ops import ExecOps
+
 
 class CallOptions(TypedDict, total=False):
     """Options of a call besides its name and arguments."""
@@ -63,8 +67,13 @@ class Services:
         limits: Limits,
         guard: Guard,
         settings: Settings,
+        files: FileOps | None = None,
+        commands: ExecOps | None = None,
     ) -> None:
-        """Open all engines, or none: when one fails to open, those before it are closed."""
+        """Open all engines, or none: when one fails to open, those before it are closed.
+
+        With `files`, tools work on those, and what needs local files is refused; `commands` run commands.
+        """
         self.session = session
         self.limits = limits
         self.guard = guard
@@ -81,6 +90,8 @@ class Services:
             self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, settings)
+            if files is not None or commands is not None:
+                self._replace(closing, profile, files, commands)
             self._closing = closing.pop_all()
 
     def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
@@ -94,18 +105,8 @@ class Services:
         self.guard.remember(Grants(self.state))
 
     def _open_files(self, closing: ExitStack, profile: Profile, policy: Policy) -> None:
-        self.files = Workspace(
-            self.root,
-            self.state,
-            self.spill,
-            limits=self.limits,
-            policy=policy,
-            launcher=self.launcher,
-            guard=profile.guard,
-            new_file_mode=profile.new_file_mode,
-            guess=profile.guess_encoding,
-        )
-        self.journal = Journal(self.root, self.state)
+        self.files = Workspace(self.root, self.state, self.spill, **self._file_options(profile))
+        self.journal = self.undo_journal = Journal(self.root, self.state)
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
@@ -117,6 +118,10 @@ class Services:
         closing.callback(self.structure.close)
         self.repo_maps = RepoMaps(self.files, self.search, self.structure)
         closing.callback(self.repo_maps.close)
+
+    def _file_options(self, profile: Profile) -> dict[str, Any]:
+        own = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher, "guard": profile.guard}
+        return {**own, "new_file_mode": profile.new_file_mode, "guess": profile.guess_encoding}
 
     def _state_of(self, other: Root, name: str, closing: ExitStack) -> State:
         """The state folder of a further root: its own, unless ours was named."""
@@ -131,16 +136,7 @@ class Services:
         self.calls = CallLog(self.state, environ)
         self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
         closing.callback(self.http.close)
-        self.shell = Shell(
-            self.root,
-            self.spill,
-            self.guard,
-            limits=self.limits,
-            table=table,
-            environment=environ,
-            launcher=self.launcher,
-            git=self.git,
-        )
+        self.shell = Shell(self.root, self.spill, self.guard, **self._shell_options(table))
         closing.callback(self.shell.close)
         self.meaning = SemanticRanking(self.state, self.http, environ)
         closing.callback(self.meaning.close)
@@ -151,6 +147,26 @@ class Services:
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
+
+    def _shell_options(self, table: str) -> dict[str, Any]:
+        own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}
+        return {**own, "launcher": self.launcher, "git": self.git}
+
+    def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
+        """Put operations that a program gives in the places of our own engines."""
+        from toolroll.host.files.file_ops import OpsRoot, OpsWorkspace, Unavailable
+        from toolroll.host.search.ops_search import OpsSearch
+        from toolroll.host.shell.exec_ops import ExecShell
+
+        root = OpsRoot(files) if files is not None else None
+        if root is not None:
+            self.files = OpsWorkspace(root, self.state, self.spill, **self._file_options(profile))
+            policy = self.guard.policy
+            self.search = OpsSearch(root, limits=self.limits, policy=policy, launcher=self.launcher)
+            self.undo_journal = self.servers = self.structure = self.repo_maps = cast(Any, Unavailable())
+        shell = ExecShell(self.root, self.spill, self.guard, **self._shell_options(profile.commands))
+        closing.callback(shell.close)
+        self.shell = shell.use(commands, root)
 
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.

@@ -82,9 +82,7 @@ class Context:
     @property
     def tree(self) -> FileTree:
         """The names in the workspace."""
-        from toolroll.host.files.tree import FileTree
-
-        return FileTree(self.files)
+        return self.files.tree
 
     @property
     def shell(self) -> Shell:

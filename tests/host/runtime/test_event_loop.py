@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from toolroll import CancelToken, Context, tool
+from toolroll import CancelToken, Context, ToolError, tool
 
 
 @tool
@@ -21,6 +21,9 @@ async def where(ctx: Context) -> str:
     """Tell the thread and the loop."""
     assert ctx.call.name == "where"
     return f"{threading.current_thread().name} {id(asyncio.get_running_loop())}"
+
+
+ADD = '{"first": 2, "second": 3}'
 
 
 @pytest.fixture
@@ -103,6 +106,21 @@ def test_cancelling_the_task_of_acall_cancels_it(kit, waits):
     assert seen == ["cleaned up"]
 
 
+def test_a_call_that_cannot_begin_ends_in_time(open_kit):
+    @tool
+    async def hog() -> None:
+        """Block the loop."""
+        time.sleep(0.4)
+
+    kit = open_kit(limits={"call_seconds": 0.1})
+    kit.register(hog)
+    kit.register(add)
+    calls = [
+        {"id": name, "function": {"name": name, "arguments": given}} for name, given in (("hog", "{}"), ("add", ADD))
+    ]
+    assert ["time limit" in one["content"] for one in kit.execute(calls)] == [True, True]
+
+
 def test_a_tool_that_exits_does_not_end_the_loop(kit):
     @tool
     async def leave() -> None:
@@ -122,3 +140,17 @@ def test_closing_the_kit_ends_the_thread(open_kit):
     kit.call("add", {"first": 2, "second": 3})
     kit.close()
     assert [one.name for one in threading.enumerate() if one.name == "toolroll-async"] == []
+
+
+def test_closing_the_kit_cancels_what_runs(open_kit, waits):
+    wait, seen, started = waits
+    kit = open_kit()
+    kit.register(wait)
+    threading.Thread(target=lambda: (started.wait(5), kit.close())).start()
+    assert kit.call("wait").error.code == "Cancelled"
+    assert seen == ["cleaned up"]
+    kit.close()
+    late = add.function(1, 2)
+    with pytest.raises(ToolError, match="The kit was closed"):
+        kit.context().call.loop.run(late, CancelToken())
+    late.close()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic, python_syntax
@@ -19,6 +19,7 @@ from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
+from toolroll.host.files.verdict import find_break
 from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
@@ -32,7 +33,11 @@ from toolroll.text.edit.model import SplicedBytes
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
 from toolroll.text.lines import line_range
 
+if TYPE_CHECKING:
+    from toolroll.host.files.tree import FileTree
+
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
+JUDGED = 20  # files of many that are looked at whether they still parse
 _SPLIT = "Make several smaller files of it."
 
 
@@ -100,6 +105,13 @@ class Workspace(FileReader):
         return other
 
     @property
+    def tree(self) -> FileTree:
+        """The names of these files."""
+        from toolroll.host.files.tree import FileTree
+
+        return FileTree(self)
+
+    @property
     def recorder(self) -> Recorder | None:
         """What records the changes of this call, if anything does."""
         return self._recorder
@@ -164,8 +176,11 @@ class Workspace(FileReader):
                 self._recorder.note[draft.path] = dict(note)
         return change
 
-    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> None:
-        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them."""
+    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> tuple[str, ...]:
+        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them.
+
+        Says where files do not parse any more, of the first ones.
+        """
         for at in range(0, len(drafts), _TOGETHER):
             with ExitStack() as held:
                 saves = list(self._saves(drafts[at : at + _TOGETHER], held))
@@ -175,6 +190,8 @@ class Workspace(FileReader):
                     one.new.settle()
                 for one in saves:
                     self._finish(one)
+        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:JUDGED])
+        return tuple(said for one in first if (said := find_break(*one)))
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
         """Make everything ready, so that putting the new files in their places is all that is left."""
@@ -296,8 +313,11 @@ class Workspace(FileReader):
             self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
         if self._auto_run is not None:
-            name, root, inner = self.root.owner(parts)
-            self._auto_run.check(root.fd, inner, name)
+            self._ask_auto_run(self._auto_run, parts)
+
+    def _ask_auto_run(self, check: AutoRunCheck, parts: tuple[str, ...]) -> None:
+        name, root, inner = self.root.owner(parts)
+        check.check(root.fd, inner, name)
 
     def may_remove(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if what is at this real path may not be taken away or get another name."""

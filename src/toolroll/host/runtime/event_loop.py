@@ -12,6 +12,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Future
 
 _END_SECONDS = 5.0  # for a cancelled coroutine to clean up
 
@@ -23,6 +24,7 @@ class EventLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, Any], token: CancelToken) -> Any:
         """Wait for the coroutine. When the token ends the call, the coroutine is cancelled and may clean up."""
@@ -30,34 +32,37 @@ class EventLoop:
         from concurrent.futures import Future
 
         ended: Future[asyncio.Task[Any]] = Future()
-        loop = self._started()
+        tasks: list[asyncio.Task[Any]] = []
 
-        async def start() -> asyncio.Task[Any]:
-            task = asyncio.ensure_future(_guard(coroutine))
-            task.add_done_callback(ended.set_result)
-            return task
+        def start() -> None:
+            tasks.append(loop.create_task(_guard(coroutine)))
+            tasks[0].add_done_callback(finish)
 
-        task = asyncio.run_coroutine_threadsafe(start(), loop).result()
-        while not ended.done():
-            try:
-                ended.result(POLL_SECONDS)
-            except TimeoutError:
-                if not token.cancelled and token.remaining() > 0:
-                    continue
-                loop.call_soon_threadsafe(task.cancel)
-                with suppress(TimeoutError):
-                    ended.result(_END_SECONDS)
-                token.check()
+        def finish(task: asyncio.Task[Any]) -> None:
+            coroutine.close()  # it may have been cancelled before it began
+            ended.set_result(task)
+
+        def cancel() -> None:
+            tasks[0].cancel()
+
+        with self._lock:  # what is handed over before `close` is cancelled by it
+            loop = self._started()
+            loop.call_soon_threadsafe(start)
+        if not _wait(ended, token):
+            with suppress(TimeoutError, RuntimeError):  # the loop may have been closed over a coroutine that goes on
+                loop.call_soon_threadsafe(cancel)
+                ended.result(_END_SECONDS if tasks else 0)  # without one, another coroutine keeps the loop busy
+            token.check()
         try:
-            return task.result()
+            return ended.result().result()
         except asyncio.CancelledError:
             raise ToolError(ErrorCode.CANCELLED, "The call was cancelled.") from None
 
     def close(self) -> None:
         """Cancel what still runs, and end the loop."""
         with self._lock:
-            loop, thread, self._loop = self._loop, self._thread, None
-        if loop is None or thread is None:
+            loop, thread, self._closed = self._loop, self._thread, True
+        if loop is None or thread is None or loop.is_closed():
             return
         import asyncio
 
@@ -75,12 +80,13 @@ class EventLoop:
     def _started(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolroll-async", daemon=True)
-                self._thread.start()
-            return self._loop
+        if self._closed:
+            raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolroll-async", daemon=True)
+            self._thread.start()
+        return self._loop
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -88,6 +94,14 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_forever()
     finally:
         loop.close()
+
+
+def _wait(future: Future[Any], token: CancelToken) -> bool:
+    """Wait for a result until the token ends the call; whether there is one."""
+    while not future.done() and not token.cancelled and token.remaining() > 0:
+        with suppress(TimeoutError):
+            future.exception(POLL_SECONDS)
+    return future.done()
 
 
 async def _guard(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -303,7 +303,7 @@ class Search:
     ) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
-        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
         return report_grep(self.engine(), soon, query, scope, matcher, skipped, self._limits.search_bytes)
 
     def _matches_other_case(self, root: SearchRoot, query: Query, scope: Scope) -> bool:
@@ -313,7 +313,7 @@ class Search:
         from toolroll.host.search.skipped import SECONDS
 
         query = replace(query, ignore_case=True)
-        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
         matcher, candidates = self._candidates(soon, query, scope)
         run = GrepRun(self.engine, self._limits, soon, query, scope, candidates, matcher)
         hits, _ = run.collect(1 if self._policy is None else None)
@@ -322,7 +322,7 @@ class Search:
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
 
-        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
 
         def names(where: Scope) -> Iterator[str]:
             if kind == "file":
@@ -351,7 +351,7 @@ class Search:
                 is_file=is_file,
                 rules=[] if is_file or scope.ignored else ignore.inherited_rules(self._root, parts),
                 token=token,
-                deadline=_deadline(self._limits.search_seconds, token),
+                deadline=find_deadline(self._limits.search_seconds, token),
                 opener=self._root.opener,
             )
         finally:
@@ -403,7 +403,8 @@ def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) ->
     return None if is_off() else LiveIndex(root, state, limits.search_bytes, launcher)
 
 
-def _deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
+def find_deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
+    """When a search ends that may take so long, and leaves its call a share of its time."""
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left
 

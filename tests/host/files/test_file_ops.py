@@ -1,0 +1,236 @@
+"""The seven tools of pigo and their native twins on files in memory and commands in another process."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Executed, FileInfo, Kit, Policy, Result
+from toolroll.policy.commands import Rule
+
+
+class Memory:
+    """Files in memory."""
+
+    root = "/remote"
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+        self.times = dict.fromkeys(files, 1.0)
+
+    def read(self, path: str) -> bytes:
+        if self.stat(path).kind == "directory":
+            raise IsADirectoryError(21, "Is a directory", path)
+        return self.files[path]
+
+    def write(self, path: str, data: bytes) -> None:
+        self.files[path] = data
+        self.times[path] = max(self.times.values()) + 1
+
+    def stat(self, path: str) -> FileInfo:
+        if path in self.files:
+            return FileInfo(path.rpartition("/")[2], "file", len(self.files[path]), self.times[path])
+        if path == "." or any(name.startswith(f"{path}/") for name in self.files):
+            return FileInfo(path.rpartition("/")[2], "directory")
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    def list(self, path: str) -> Iterable[FileInfo]:
+        if self.stat(path).kind == "file":
+            raise NotADirectoryError(20, "Not a directory", path)
+        above = "" if path == "." else f"{path}/"
+        inside = {name.removeprefix(above).split("/")[0] for name in self.files if name.startswith(above)}
+        return [self.stat(above + name) for name in inside]
+
+
+class Elsewhere:
+    """Commands in another process, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen: list[tuple[str, str]] = []
+
+    def run(self, command: str, *, cwd: str, seconds: float, cancelled: Callable[[], bool]) -> Executed:
+        assert not cancelled()
+        self.seen.append((command, cwd))
+        try:
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=self.folder, capture_output=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        return Executed(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    files = {
+        "a.txt": "one\ntwo\n",
+        "src/b.py": "needle = 1\n",
+        "src/deep/c.py": "x = 'needle'\n",
+        ".hidden": "needle\n",
+    }
+    files |= {".gitignore": "build/\n", "build/out.txt": "needle\n"}
+    return Memory({name: text.encode() for name, text in files.items()})
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Elsewhere:
+    (tmp_path / "there").mkdir()
+    return Elsewhere(tmp_path / "there")
+
+
+@pytest.fixture(params=["native", "pigo"])
+def kit(
+    request: pytest.FixtureRequest, ws: Path, tmp_path: Path, memory: Memory, elsewhere: Elsewhere
+) -> Iterator[Kit]:
+    with Kit(ws, request.param, files=memory, commands=elsewhere, state_dir=tmp_path / "state") as made:
+        yield made
+    assert list(ws.iterdir()) == []
+
+
+@pytest.fixture
+def native(ws: Path, tmp_path: Path, memory: Memory, elsewhere: Elsewhere) -> Iterator[Kit]:
+    with Kit(ws, files=memory, commands=elsewhere, state_dir=tmp_path / "state") as made:
+        yield made
+
+
+def call(kit: Kit, name: str, **given: Any) -> Result:
+    if name == "edit" and kit.dialect.name == "pigo":
+        given = {"old_string": given.pop("old"), "new_string": given.pop("new"), **given}
+    return kit.call(name, given)
+
+
+def code(result: Result) -> str:
+    assert result.error is not None
+    return str(result.error.code)
+
+
+def test_read_write_and_edit(kit: Kit, memory: Memory) -> None:
+    assert call(kit, "read", path="a.txt").text.endswith("2\ttwo")
+    assert call(kit, "read", path="/remote/a.txt").ok
+    assert call(kit, "edit", path="a.txt", old="two", new="2").ok
+    assert memory.files["a.txt"] == b"one\n2\n"
+    assert call(kit, "write", path="new/d.txt", content="d\n").ok
+    assert call(kit, "write", path="a.txt", content="whole\n").ok
+    assert (memory.files["new/d.txt"], memory.files["a.txt"]) == (b"d\n", b"whole\n")
+
+
+def test_errors_are_those_of_local_files(kit: Kit) -> None:
+    assert code(call(kit, "read", path="nope")) == "NotFound"
+    assert code(call(kit, "read", path="src")) == "ValidationError"
+    assert code(call(kit, "read", path="../x")) == "SecurityError"
+    assert code(call(kit, "read", path="src/../../x")) == "SecurityError"
+    assert code(call(kit, "read", path="/etc/passwd")) == "SecurityError"
+    assert code(call(kit, "write", path=".git/config", content="x")) == "SecurityError"
+    assert code(call(kit, "edit", path="a.txt", old="zzz", new="y")) in ("NotFound", "Conflict", "ValidationError")
+    assert code(call(kit, "ls", path="nope")) == "NotFound"
+
+
+def test_searches(kit: Kit) -> None:
+    found = call(kit, "grep", pattern="need.e").text
+    assert "src/b.py" in found
+    assert "src/deep/c.py" in found
+    assert "build" not in found
+    assert "hidden" not in found
+    assert "src/deep/c.py" not in call(kit, "grep", pattern="needle", include="b.*").text
+    assert "b.py" not in call(kit, "grep", pattern="needle", path="src/deep").text
+    assert "c.py" in call(kit, "grep", pattern="needle", path="src/deep/c.py").text
+    assert call(kit, "find", pattern="*.py").text.split("\n")[:2] == ["src/b.py", "src/deep/c.py"]
+    assert "src/deep/c.py" in call(kit, "find", pattern="**/deep/*").text
+    assert "No" in call(kit, "find", pattern="*.rs").text
+    listed = call(kit, "ls", path=".").text
+    assert all(name in listed for name in ("a.txt", "src", "build"))
+
+
+def test_commands_run_where_the_operations_run_them(kit: Kit, elsewhere: Elsewhere, ws: Path) -> None:
+    done = call(kit, "bash", command="pwd; echo err >&2; touch made")
+    assert done.text.startswith(f"{elsewhere.folder}\nerr")
+    assert elsewhere.seen == [("pwd; echo err >&2; touch made", ".")]
+    assert (elsewhere.folder / "made").exists()
+    assert "3" in call(kit, "bash", command="exit 3").text
+    assert code(call(kit, "bash", command="sleep 5", timeout=1)) == "TimeoutError"
+    assert code(call(kit, "bash", command="rm -rf /")) in ("SecurityError", "PermissionDenied")
+    assert len(elsewhere.seen) == 3
+
+
+def test_long_output_is_kept_and_read(native: Kit) -> None:
+    done = call(native, "bash", command=f"{sys.executable} -c 'print(\"word \" * 20000)'")
+    handle = done.meta["spill"]
+    assert call(native, "grep", pattern="word", path=handle, output="count").ok
+
+
+def test_a_change_by_others_is_noticed(native: Kit, memory: Memory) -> None:
+    call(native, "read", path="a.txt")
+    memory.write("a.txt", b"one\nother\n")
+    assert code(call(native, "write", path="a.txt", content="mine\n")) == "Conflict"
+    assert code(call(native, "write", path="a.txt", content="x", overwrite=False)) == "Conflict"
+    assert memory.files["a.txt"] == b"one\nother\n"
+
+
+def test_rules_hold(ws: Path, tmp_path: Path, memory: Memory) -> None:
+    policy = Policy(rules=(Rule("deny", path="src/**"),))
+    with Kit(ws, files=memory, state_dir=tmp_path / "state", policy=policy) as kit:
+        assert code(call(kit, "read", path="src/b.py")) == "PermissionDenied"
+        assert "b.py" not in call(kit, "grep", pattern="needle").text
+
+
+LOCAL: list[tuple[str, dict[str, Any]]] = [
+    ("undo", {}),
+    ("delete", {"path": "a.txt"}),
+    ("move", {"source": "a.txt", "target": "b.txt"}),
+    ("copy", {"source": "a.txt", "target": "b.txt"}),
+    ("outline", {"path": "src/b.py"}),
+    ("references", {"symbol": "needle"}),
+    ("repo_map", {}),
+    ("hover", {"path": "src/b.py", "line": 1, "character": 1}),
+    ("git", {"action": "status"}),
+    ("tests", {"action": "run"}),
+    ("lint", {"path": "src/b.py"}),
+    ("python", {"code": "print(1)"}),
+    ("terminal", {"command": "ls"}),
+    ("note", {"action": "create", "title": "t", "content": "c"}),
+]
+
+
+def test_what_needs_local_files_is_unsupported(native: Kit, memory: Memory, elsewhere: Elsewhere, ws: Path) -> None:
+    before = dict(memory.files)
+    assert [(name, code(native.call(name, given))) for name, given in LOCAL] == [
+        (name, "Unsupported") for name, _ in LOCAL
+    ]
+    assert (memory.files, elsewhere.seen, list(ws.iterdir())) == (before, [], [])
+
+
+def test_without_operations_for_commands_there_are_none(ws: Path, tmp_path: Path, memory: Memory) -> None:
+    with Kit(ws, files=memory, state_dir=tmp_path / "state") as kit:
+        assert code(kit.call("bash", {"command": "ls"})) == "Unsupported"
+
+
+def test_local_files_with_commands_elsewhere(ws: Path, tmp_path: Path, elsewhere: Elsewhere) -> None:
+    (ws / "src").mkdir()
+    (ws / "src/a.txt").write_text("local\n")
+    with Kit(ws, commands=elsewhere, state_dir=tmp_path / "state") as kit:
+        assert kit.call("read", {"path": "src/a.txt"}).ok
+        assert kit.call("bash", {"command": "echo $0", "cwd": "src"}).ok
+        assert kit.call("bash", {"command": "printf", "cwd": "nope"}).error is not None
+        assert kit.call("write", {"path": "b", "content": "b"}).ok
+        assert kit.undo().ok
+        assert code(kit.call("bash", {"command": "sleep 1", "background": True})) == "Unsupported"
+    assert elsewhere.seen == [("echo $0", "src")]
+
+
+def test_the_newest_file_comes_first(native: Kit, memory: Memory) -> None:
+    memory.times["src/deep/c.py"] = time.time()
+    assert native.call("find", {"pattern": "*.py"}).text.split("\n") == ["src/deep/c.py", "src/b.py"]
+
+
+def test_other_tools_that_read_and_write_whole_files_work_too(native: Kit, memory: Memory) -> None:
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+    assert native.call("patch", {"patch": patch}).ok
+    assert native.call("insert", {"path": "a.txt", "line": 1, "content": "zero"}).ok
+    assert native.call("multiedit", {"pattern": "**/*.py", "find": "needle", "replace": "pin"}).ok
+    assert "lines: 3" in native.call("stat", {"path": "a.txt"}).text
+    assert (memory.files["src/b.py"], memory.files["src/deep/c.py"]) == (b"pin = 1\n", b"x = 'pin'\n")
