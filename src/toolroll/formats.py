@@ -49,7 +49,7 @@ def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: 
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
         annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
-    title = name.replace("_", " ").replace("-", " ").capitalize()
+    title = " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
     return {
         "name": name,
         "title": title,
