@@ -157,22 +157,28 @@ def test_all_are_those_of_this_machine(quick: Run, home: Path) -> None:
 def test_claude_code_gets_it_by_its_own_command(quick: Run, home: Path, ws: Path) -> None:
     log = home / "log"
     program = home / "bin" / "claude"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {log}\ncase "$*" in *fails*) echo no >&2; exit 1;; esac\n')
-    program.chmod(0o755)
-    assert quick("mcp", "--install", "claude", "--write") == (
-        0,
-        "Added 'toolroll' to Claude Code, for all projects.\n",
-        "",
+    program.write_text(
+        f"""#!/bin/sh
+printf "%s\\n" "$*" >> {log}
+case $2 in
+    add-json) [ ! -e {home}/added ] && : > {home}/added;;
+    remove) [ -e {home}/added ] && /bin/rm {home}/added;;
+esac
+"""
     )
-    removed, added = log.read_text().splitlines()
-    assert removed == "mcp remove --scope user toolroll"
-    before, _, value = added.partition(" {")
+    program.chmod(0o755)
+    added = (0, "Added 'toolroll' to Claude Code, for all projects.\n", "")
+    assert quick("mcp", "--install", "claude", "--write") == added
+    before, _, value = log.read_text().partition(" {")
     assert before == "mcp add-json --scope user toolroll"
     assert words_of(json.loads("{" + value)) == COMMAND
     assert not (ws / ".mcp.json").exists()
+    assert quick("mcp", "--install", "claude", "--write") == added
     assert quick("mcp", "--uninstall", "claude")[1] == "Removed 'toolroll' from Claude Code.\n"
-    status, _, err = quick("mcp", "--install", "claude", "--write", "--name", "fails")
-    assert (status, err) == (2, "toolroll: `claude mcp add-json` failed: no\n")
+    assert quick("mcp", "--uninstall", "claude")[1] == "Claude Code has no entry 'toolroll'.\n"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    status, _, err = quick("mcp", "--install", "claude", "--write")
+    assert (status, err) == (2, "toolroll: `claude mcp add-json` failed.\n")
 
 
 def test_a_file_that_cannot_be_understood_is_left_alone(quick: Run, home: Path) -> None:

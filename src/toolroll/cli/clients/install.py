@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from typing import Any
 from toolroll.cli.clients.known_clients import CLIENTS, TOKEN, TRANSPORT_KEYS, McpClient, config_folder
 from toolroll.cli.clients.settings_file import rewrite
 from toolroll.cli.clients.settings_text import Change, edit_json, edit_toml
+from toolroll.host.runtime.launcher import run_for_operator
 
 ALL = "all"
-_CLAUDE_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ class ServerEntry:
     def uninstall(self, client: McpClient) -> str:
         """Remove the entry; returns a sentence about it."""
         if not self.path(client):
-            done = _run_claude("mcp", "remove", "--scope", "user", self.name)
-            return f"Removed {self.name!r} from Claude Code." if done.returncode == 0 else ""
+            return f"Removed {self.name!r} from Claude Code." if self._remove_by_claude() else ""
         return self._rewrite(client, lambda _: None, "Removed {!r} from {}.")
 
     def _rewrite(self, client: McpClient, change: Change, sentence: str) -> str:
@@ -95,12 +93,14 @@ class ServerEntry:
         return partial(edit, key=client.key, name=self.name, change=change)
 
     def _add_by_claude(self, value: Mapping[str, Any]) -> str:
-        scope = ("--scope", "user")
-        _run_claude("mcp", "remove", *scope, self.name)  # it does not replace an entry
-        done = _run_claude("mcp", "add-json", *scope, self.name, json.dumps(value, ensure_ascii=False))
-        if done.returncode:
-            raise ValueError(f"`claude mcp add-json` failed: {(done.stderr or done.stdout).strip()}")
+        add = ("add-json", "--scope", "user", self.name, json.dumps(value, ensure_ascii=False))
+        # It does not replace an entry.
+        if not _run_claude(*add) and not (self._remove_by_claude() and _run_claude(*add)):
+            raise ValueError("`claude mcp add-json` failed.")
         return f"Added {self.name!r} to Claude Code, for all projects."
+
+    def _remove_by_claude(self) -> bool:
+        return _run_claude("remove", "--scope", "user", self.name)
 
 
 def _merge(before: Mapping[str, Any] | None, value: dict[str, Any]) -> dict[str, Any]:
@@ -167,14 +167,8 @@ def _claude() -> str | None:
     return shutil.which("claude")
 
 
-def _run_claude(*words: str) -> subprocess.CompletedProcess[str]:
-    argv = [_claude() or "claude", *words]
-    try:
-        return subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_CLAUDE_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"`claude {words[0]} {words[1]}` does not answer") from None
+def _run_claude(*words: str) -> bool:
+    return run_for_operator([_claude() or "claude", "mcp", *words]) == 0
 
 
 def own_command() -> tuple[str, ...]:
