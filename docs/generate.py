@@ -64,6 +64,7 @@ EXAMPLES: dict[str, Any] = {
     "url": "https://example.com/",
     "query": "where are settings read",
 }
+_VENDORS = "[vendors.md](vendors.md) names its source, and what is different here."
 BY_TYPE = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
@@ -147,7 +148,8 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
             names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
             parts += [f"Every tool by its own name: {names}.", _shown_at_first(found)]
         else:
-            parts += [_statements(dialect.name), *(_entry(dialect.name, entry) for entry in dialect.entries)]
+            stated = [_statements(dialect.name)] if (STATEMENTS / f"{dialect.name}.txt").exists() else []
+            parts += [*(stated or [_VENDORS]), *(_entry(dialect.name, entry) for entry in dialect.entries)]
     return "\n\n".join(parts) + "\n"
 
 
