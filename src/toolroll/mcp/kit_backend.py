@@ -145,7 +145,7 @@ class KitBackend:
             return self._listed
         try:
             with self._using() as kit:
-                self._listed = _list_tools(kit)
+                self._listed = list_tools(kit)
         except WorkspaceRefusedError:
             self._listed = self._tools_without_workspace()
         return self._listed
@@ -155,7 +155,7 @@ class KitBackend:
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="toolroll-") as folder, self._open_kit(folder, self._approve) as kit:
-            return _list_tools(kit)
+            return list_tools(kit)
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         try:
@@ -296,7 +296,7 @@ class KitBackend:
 
     def _compare_tools(self, kit: Kit) -> None:
         """Notify the watchers when the tools differ from the list given before the kit was open."""
-        tools = _list_tools(kit)
+        tools = list_tools(kit)
         if self._listed is not None and self._listed != tools:
             self._notify("tools")
         if self._tool_list is not None and self._listed != tools:
@@ -348,5 +348,6 @@ def _add_turns(kit: Kit, turns: object) -> None:
                 kit.add_turn(role, text)
 
 
-def _list_tools(kit: Kit) -> ToolLists:
+def list_tools(kit: Kit) -> ToolLists:
+    """Every list of a kit's tools that a client may get."""
     return {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}
