@@ -70,11 +70,6 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "structured": args.structured,
         "one_client": not args.http,
     }
-        "one_client": not args.http,
-        "wait_for_root": wait_for_root,
-        "on_waiting": on_waiting,
-        "structured": args.structured,
-    }
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
         return KitBackend(open_kit, **options)
