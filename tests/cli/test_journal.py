@@ -9,7 +9,7 @@ def test_what_was_done_is_shown_and_taken_back(quick, ws):
     status, out, _ = quick("journal")
     assert status == 0
     assert [line.split()[0::2] for line in out.splitlines()] == [["1", "write"], ["2", "edit"]]
-    assert quick("undo") == (0, "Undone: edit (entry 2). Put back: a.txt.\n", "")
+    assert quick("undo") == (0, "Undone: edit (entry 2). Put back: a.txt.\na.txt\n@@ -1,1 +1,1 @@\n-two\n+one\n", "")
     assert (ws / "a.txt").read_text() == "one"
     rows = json.loads(quick("journal", "--json", "-n", "2")[1])
     assert [(row["entry"], row["undone"], row["undoes"]) for row in rows] == [(2, True, []), (3, False, [2])]

@@ -92,6 +92,7 @@ def handle_rename(uri):
         "overlaps": {"changes": {uri: [edit, edit]}},
         "missing": {"changes": {uri + "x": [edit]}},
         "nothing": None,
+        "breaks": {"changes": {uri: [edit | {"newText": "(l"}]}},
     }
     return kinds[MANNER]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolroll import ToolError
-from toolroll.text.edit import candidates, match
+from toolroll.text.edit import match
 
 CLASS = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n"
 
@@ -164,7 +164,7 @@ def test_all_places_of_a_quote_are_replaced_however_many():
 
 
 def test_a_quote_like_too_many_lines_is_refused(monkeypatch):
-    monkeypatch.setattr(candidates, "_MOST_LINES", 20)
+    monkeypatch.setattr(match, "_MOST_LINES", 20)
     assert match.replace("a \n" * 20, "a\n", "b\n", every=True).count == 20
     with pytest.raises(ToolError, match="20 places or more"):
         match.replace("a \n" * 21, "a\n", "b\n", every=True)

@@ -111,6 +111,33 @@ def test_a_file_that_may_not_be_written(served, put, ws):
     (ws / "sub").chmod(0o755)
 
 
+@pytest.fixture
+def serve_fake(open_kit, tmp_path, monkeypatch):
+    """A kit whose server of TypeScript answers in a given manner."""
+
+    def serve(manner):
+        program = tmp_path / "bin" / "tsc"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "{manner}"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        return open_kit(policy=Policy(sandbox="none"))  # the fake one is none that commands may read
+
+    return serve
+
+
+def test_it_says_what_does_not_parse_any_more(serve_fake, put, ws):
+    kit = serve_fake("breaks")
+    put({"a.ts": "let a = 1\n"})
+    given = {"path": "a.ts", "line": 1, "character": 5, "new_name": "fresh"}
+    assert "does not parse" not in kit.call("rename", given | {"preview": True}).text, "it was not changed"
+    result = kit.call("rename", given)
+    assert "-let a = 1\n+(let a = 1\n" in result.text
+    assert "a.ts does not parse any more, line 1: " in result.text
+    assert kit.call("undo").ok
+    assert (ws / "a.ts").read_text() == "let a = 1\n"
+
+
 @pytest.mark.parametrize(
     ("manner", "code", "words"),
     [
@@ -122,13 +149,8 @@ def test_a_file_that_may_not_be_written(served, put, ws):
         ("refuses rename", ErrorCode.VALIDATION, "tsc refuses: that is a keyword"),
     ],
 )
-def test_servers_with_strange_ideas(manner, code, words, open_kit, put, ws, tmp_path, monkeypatch):
-    served = open_kit(policy=Policy(sandbox="none")).context()  # the fake one is none that commands may read
-    program = tmp_path / "bin" / "tsc"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "{manner}"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+def test_servers_with_strange_ideas(manner, code, words, serve_fake, put, ws):
+    served = serve_fake(manner).context()
     put({"a.ts": "let a = 1\n"})
     with pytest.raises(ToolError) as caught:
         rename(served, path="a.ts", line=1, character=5, new_name="fresh")

@@ -79,6 +79,27 @@ def test_an_undo_can_be_undone(kit, ws):
     assert tree(ws) == after
 
 
+def test_what_is_put_back_is_shown(kit, put):
+    put({"a.py": "x = (1\n", "b.txt": "one\ntwo\n".encode("utf-16")})
+    for path, old, new in (("a.py", "(1", "(1)"), ("a.py", "(1)", "(2)"), ("b.txt", "two", "zwei")):
+        assert kit.call("edit", {"path": path, "old": old, "new": new}).ok
+    assert kit.call("undo", {"steps": 3}).text == (
+        "Undone: edit (entry 3), edit (entry 2), edit (entry 1). Put back: b.txt, a.py.\n"
+        "b.txt\n@@ -1,2 +1,2 @@\n one\n-zwei\n+two\n"
+        "a.py\n@@ -1,1 +1,1 @@\n-x = (2)\n+x = (1\n"
+        "a.py does not parse any more, line 1: '(' was never closed."
+    )
+
+
+def test_no_diff_of_what_is_gone_or_no_text(kit):
+    kit.call("edit", {"path": "a.txt", "old": "zwei", "new": "drei"})
+    kit.call("move", {"source": "a.txt", "target": "b.txt"})
+    kit.call("write", {"path": "new.txt", "content": "new"})
+    kit.call("write", {"path": "d/e/y", "content": "text"})
+    result = kit.call("undo", {"steps": 4})
+    assert (result.data["paths"], result.data["files"]) == (["d/e/y", "new.txt", "a.txt", "b.txt"], [])
+
+
 def test_by_path(kit, ws):
     kit.call("write", {"path": "a.txt", "content": "1"})
     kit.call("write", {"path": "d/x", "content": "2"})

@@ -74,10 +74,10 @@ class ContentChange:
         return self.before != self.after
 
     def diff(self) -> str:
-        """The change for the eye; empty for a new file and for one that was no text."""
-        if not self.before:
-            return ""
+        """The change for the eye; empty for a new file and for one that was or is no text."""
         used = self.encoding
+        if not self.before or (used == UTF8 and b"\0" in self.before[:HEAD] + self.after[:HEAD]):
+            return ""
 
         def decode(data: bytes) -> str:
             return data.decode(used.codec, "backslashreplace")
@@ -86,7 +86,7 @@ class ContentChange:
         before, after = (self.before[mark:], self.after[mark:]) if mark else (self.before, self.after)
         if used.codec.startswith(_LINEWISE):
             return diff.unified_bytes(before, after, decode, self.same)
-        return "" if b"\0" in before and used == UTF8 else diff.unified(decode(before), decode(after))
+        return diff.unified(decode(before), decode(after))
 
     @property
     def verdict(self) -> str:

@@ -116,6 +116,11 @@ class Workspace(FileReader):
         """What records the changes of this call, if anything does."""
         return self._recorder
 
+    def rewritten(self) -> list[ContentChange]:
+        """What this call has changed in files that were there before, as far as it is recorded."""
+        found = self._recorder.rewritten() if self._recorder is not None else ()
+        return [ContentChange(path, before, after, self._kept_encoding(before)) for path, before, after in found]
+
     def draft(self, path: str, encoding: str | None = None, *, quoted: bool = False) -> TextFile:
         """The whole text file in order to change it; raises ToolError when the guard forbids that.
 

@@ -6,6 +6,9 @@ import contextlib
 import os
 import threading
 
+LOCK, WORKSPACE = ".lock", ".workspace"
+"""Files of a state folder: the one that its users hold, and the one that says whose it is."""
+
 
 def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
     """Create a file without a name that holds these bytes; returns a descriptor at its start.
@@ -70,8 +73,6 @@ class State:
 
     def _hold(self) -> None:
         import fcntl
-
-        from toolroll.host.runtime.state_cleanup import LOCK, WORKSPACE
 
         while self._held is None:
             name = os.path.join(self.path, LOCK)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-LOCK, WORKSPACE = ".lock", ".workspace"
-"""Files of a state folder: the one that its users hold, and the one that says whose it is."""
+from toolroll.host.runtime.state import LOCK, WORKSPACE
 
 MAX_FOLDERS, MAX_BYTES = 500, 2 << 30
 _DAY = 86_400.0

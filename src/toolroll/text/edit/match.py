@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
-from toolroll.text.edit import refusals
-from toolroll.text.edit.candidates import at_margin, closest
+from toolroll.text.edit import refusals, relations
 from toolroll.text.edit.model import (
     AS_IT_IS,
     BLANKS,
+    INDENT,
     EditResult,
     EditSource,
+    Relation,
     Span,
     SplicedBytes,
     cuts_in,
+    each_exact,
     find_exact,
+    unchanged,
 )
 from toolroll.text.lines import adapt, feeds
 
@@ -27,8 +32,24 @@ Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
 _MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
 _MOST_EVERY = 500_000  # of a quote whose places are all replaced
+_MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
+_CUT = Relation("indentation", INDENT, unchanged)
 _SPACE = b" \t"
-_ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
+_DOTS = r"(?:\.\.\.|\u2026)"
+_ELISION = re.compile(rf"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*{_DOTS}[^\w\n]*")
+_OMISSION = re.compile(
+    rf"""\s* (?: [(\[] | {_DOTS} | (?: \#+ | //+ | --+ | /\*+ | <!-- | \{{/\* | ;+ | %+ ) [ ]? ) \s*
+    [(\[]? \s* {_DOTS}? \s* (?:(?:the|all|keep|and)\s+)*
+    (?: rest | remainder | remaining | existing | previous | other | unchanged | same | omitted ) \b
+    [\w\s,'/()-]* {_DOTS}? \s* [)\]]? \s* (?: \*/\}}? | --> )? \s*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_WHAT = re.compile(
+    r"code|method|function|content|file|implementation|class|logic|import|line|test|field|propert|unchanged|same|before",
+    re.IGNORECASE,
+)
+_PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc")  # may well speak about such lines
+_LONGEST = 200
 
 
 def replace(
@@ -58,9 +79,9 @@ def replace(
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
     if spans and level != "exact":
-        spans = [] if all(cuts_in(text, span) for span in spans) else [at_margin(text, span, old) for span in spans]
+        spans = [] if all(cuts_in(text, span) for span in spans) else [_at_margin(text, span, old) for span in spans]
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
-        spans = closest(source, old)
+        spans = _closest(source, old)
     if not spans and level == "lenient":
         return _replace_elided(text, old, new)
     if not spans:
@@ -94,6 +115,104 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
     whole = memoryview(data)
     made = b"".join((whole[:start], written, whole[end:]))
     return SplicedBytes(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
+
+
+def check_omissions(new: str, text: Callable[[], str], path: str) -> None:
+    """Raise ToolError if a file's new text says `# ... rest unchanged ...` or the like where its text does not."""
+    if ("..." not in new and "\u2026" not in new) or path.lower().endswith(_PROSE):
+        return
+    for number, line in enumerate(new.split("\n"), 1):
+        bare = line.strip()
+        dots = "..." in bare or "\u2026" in bare
+        if dots and len(bare) <= _LONGEST and _OMISSION.fullmatch(bare) and _WHAT.search(bare) and bare not in text():
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"Line {number} of the new text, {bare!r}, stands for code that is left out, and would replace it. "
+                "Write that code, or change a smaller part with `edit`.",
+                details={"line": number},
+            )
+
+
+def _closest(source: EditSource, old: str) -> list[Span]:
+    """The places that the quote may mean, by the cheapest relation; none, one, or several that are no clearer."""
+    found: dict[tuple[int, int], Span] = {}
+    for quote, reading in relations.readings(old):
+        for span in _related(source, quote):
+            whole = Span(span.start, span.end, reading.then(span.relation))
+            rival = found.get((span.start, span.end))
+            if rival is None or whole.relation.cost < rival.relation.cost:
+                found[span.start, span.end] = whole
+    ranked = sorted(_apart(found.values()), key=lambda span: span.relation.cost)
+    return list(relations.cheapest({span: span.relation for span in ranked}))
+
+
+def _apart(spans: Iterable[Span]) -> list[Span]:
+    """One span for each place: of those that lie within each other, the one found by the cheapest relation."""
+    kept: list[Span] = []
+    starts: list[int] = []  # of the kept ones in their order, which is also the order of their ends
+    ends: list[int] = []
+    for span in sorted(spans, key=lambda span: (span.relation.cost, span.start)):
+        before, after = bisect_right(starts, span.start), bisect_left(starts, span.start)
+        inside = before > 0 and ends[before - 1] >= span.end
+        around = after < len(starts) and ends[after] <= span.end
+        if not inside and not around:
+            kept.append(span)
+            starts.insert(before, span.start)
+            ends.insert(before, span.end)
+    return kept
+
+
+def _related(source: EditSource, quote: str) -> Iterator[Span]:
+    """Places of a quote: to the letter, within lines but for their ends, and as whole lines."""
+    if not quote.strip():
+        return
+    ended = quote.endswith("\n")
+    quoted = quote.removesuffix("\n").split("\n")
+    most = max(1, _MOST_LINES // len(quoted))
+    for number, span in enumerate(chain(each_exact(source.text, quote), _across_endings(source, quote))):
+        if number >= most:
+            raise refusals.too_many(number)
+        cut = cuts_in(source.text, span)
+        yield dataclasses.replace(span, relation=_CUT) if cut else _at_margin(source.text, span, quote)
+    for number, start in enumerate(source.windows(quoted)):
+        if number >= most:
+            raise refusals.too_many(number)
+        end = start + len(quoted)
+        actual = source.lines[start:end]
+        relation = relations.of_lines(quoted, actual, source.in_text[start:end])
+        if relation is not None:
+            yield _span(source, start, end, ended, relation)
+
+
+def _at_margin(text: str, span: Span, old: str) -> Span:
+    """A place that begins behind its line's indentation: a new text that repeats this indentation begins before it."""
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    if not before or before.strip(" \t") or old[0] in " \t":
+        return span
+
+    def rewrite(new: str) -> tuple[str, ...]:
+        inner = new.removeprefix(before)
+        return (new if inner[:1].isspace() or inner.strip() == old.strip() else inner,)
+
+    return Span(span.start, span.end, Relation(span.relation.name, span.relation.cost, rewrite))
+
+
+def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
+    """The lines from `start` to before `end` as a span; with the last line feed if the quote had one."""
+    last = source.starts[end] - 1
+    if ended and last < len(source.text):
+        last += 1
+    elif source.text[last - 1 : last] == "\r" and last > source.starts[start]:
+        last -= 1
+    return Span(source.starts[start], last, relation)
+
+
+def _across_endings(source: EditSource, quote: str) -> Iterator[Span]:
+    """A quote with line feeds in a file with another ending; it may begin and end within lines."""
+    if "\n" in quote and "\r\n" in source.text:
+        relation = Relation("trailing blanks or line endings", BLANKS, unchanged)
+        for span in each_exact(source.text, adapt(quote, "\r\n")):
+            yield Span(span.start, span.end, relation)
 
 
 def _chosen(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.edit import omissions
+from toolroll.text.edit.match import check_omissions
 from toolroll.text.patch import blocks, errors, unified, v4a
 from toolroll.text.patch.apply import Applied, apply, is_quoted_once
 from toolroll.text.patch.model import FilePatch
@@ -169,7 +169,7 @@ class _Planner:
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
         text = self._tree.text(node)
         added = (line for hunk in file.hunks for mark, line in zip(hunk.marks, hunk.texts, strict=True) if mark == "+")
-        omissions.check("\n".join(added), lambda: text, path)
+        check_omissions("\n".join(added), lambda: text, path)
         error = self._stale(node.origin) if node.origin is not None else None
         if error is not None and not is_quoted_once(text, file.hunks):
             raise error

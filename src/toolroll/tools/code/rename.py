@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
@@ -74,12 +74,11 @@ def rename(
         )
     drafts = [(draft, text_edits.apply(draft.text, one.edits), one) for one in found if (draft := _draft(ctx, one))]
     files = [RenamedFile(one.path, len(one.edits), diff.unified(draft.text, text)) for draft, text, one in drafts]
-    if not preview:
-        for draft, text, _ in drafts:
-            ctx.files.save(draft, text)
+    changed = [(draft, text, _receipt(one)) for draft, text, one in drafts if text != draft.text]
+    broken = () if preview else ctx.files.save_all(changed)
     left = [] if preview else _left(ctx, old, new_name)
     taken = [one.path for draft, _, one in drafts if new_name != old and text_edits.holds(draft.text, new_name)]
-    note = "\n".join(filter(None, [_taken(new_name, taken), _note(old, left)]))
+    note = "\n".join(filter(None, [_taken(new_name, taken), _note(old, left), *broken]))
     return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, note)
 
 
@@ -89,6 +88,10 @@ def _draft(ctx: Context, found: FileEdits) -> TextFile:
     if draft.text != found.text:
         raise ToolError(ErrorCode.CONFLICT, f"{found.path!r} was changed meanwhile. Nothing was renamed: do it again.")
     return draft
+
+
+def _receipt(found: FileEdits) -> dict[str, Any]:
+    return {"relation": "exact", "spans": [(edit.start, edit.end) for edit in found.edits]}
 
 
 def _left(ctx: Context, old: str, new: str) -> list[str]:

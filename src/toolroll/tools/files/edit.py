@@ -10,7 +10,6 @@ from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
-from toolroll.text.edit import omissions
 from toolroll.tool import Effect, tool
 
 
@@ -63,7 +62,7 @@ def edit(
     if not old and (create or not ctx.tree.is_file(path)):
         return _created(ctx, path, new, create)
     draft = ctx.files.draft(path, encoding, quoted=True)
-    omissions.check(new, lambda: draft.text, path)
+    text_match.check_omissions(new, lambda: draft.text, path)
     quote = _as_ended(draft.text, old)
     ctx.files.check_quote(draft, quote)
     replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(

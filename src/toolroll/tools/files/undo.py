@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.host.files.workspace import JUDGED
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text.diff import Rewritten
 from toolroll.tool import Effect, tool
 
 
@@ -18,10 +20,15 @@ class Undone:
     entries: list[int]
     tools: list[str]
     paths: list[str]
+    files: list[Rewritten] = field(default_factory=list)
+    """Those that have another content now."""
+    note: str = ""
+    """Where files do not parse any more."""
 
     def __str__(self) -> str:
         what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
-        return f"Undone: {what}. Put back: {', '.join(self.paths)}."
+        head = f"Undone: {what}. Put back: {', '.join(self.paths)}."
+        return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
 
 
 @tool(Effect.READ | Effect.WRITE | Effect.DELETE, rare=True)
@@ -49,4 +56,11 @@ def undo(
     paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
     for one in paths:
         ctx.files.records.forget(one)
-    return Undone([entry.number for entry in chosen], [entry.tool for entry in chosen], paths)
+    changes = ctx.files.rewritten()
+    return Undone(
+        [entry.number for entry in chosen],
+        [entry.tool for entry in chosen],
+        paths,
+        [Rewritten(change.path, shown) for change in changes if (shown := change.diff())],
+        "\n".join(said for change in changes[:JUDGED] if (said := change.verdict)),
+    )

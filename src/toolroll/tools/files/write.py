@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import FilePath
-from toolroll.text.edit import omissions
+from toolroll.text.edit.match import check_omissions
 from toolroll.tool import Effect, tool
 
 
@@ -49,7 +49,7 @@ def write(
     if syntax:
         ctx.files.check_new_syntax(path, content)
     if ctx.tree.is_file(path):
-        omissions.check(content, lambda: ctx.files.peek(path, encoding).text, path)
+        check_omissions(content, lambda: ctx.files.peek(path, encoding).text, path)
     permissions = _mode(mode)
     change = ctx.files.write(path, content, overwrite=overwrite, mode=permissions, encoding=encoding)
     if permissions is not None and not change.created:

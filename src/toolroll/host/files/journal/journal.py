@@ -143,6 +143,21 @@ class Recorder:
         steps, self.changes = self.changes, []
         take_back(self._root, self._log, steps)
 
+    def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Files that got another content, as they were before this call and are now; not those that moved."""
+        was: dict[str, PathState | None] = {}
+        now: dict[str, PathState | None] = {}
+        for one in self.changes:
+            was.setdefault(one.path, one.before)
+            now[one.path] = one.after
+            if one.source is not None:  # the content of what is moved is not kept
+                was.setdefault(one.source, None)
+                now[one.source] = None
+        for path, after in now.items():
+            before = was[path]
+            if before and after and before.kind == after.kind == "file" and before.content != after.content:
+                yield path, self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+
     def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
         for step in reversed(steps):
