@@ -84,10 +84,14 @@ def read(
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
+    only_images: Annotated[bool, "Refuse what is no image."] = False,
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
         return _image(ctx, path, mime)
+    if only_images:
+        known = ", ".join(_IMAGES)
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no image: the name of one ends in {known}.")
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
     if end is not None:
