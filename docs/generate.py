@@ -31,6 +31,7 @@ from toolroll.text.tokens import estimate
 from toolroll.tool import Tool
 
 HERE = Path(__file__).resolve().parent
+STATEMENTS = HERE / "statements"
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
 DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
@@ -113,7 +114,9 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
         NOTICE,
         "# Dialects",
         "A dialect shows the same tools under the names, parameters and units that a model or an agent "
-        "already knows. It is data: a file under `src/toolroll/dialects/`.",
+        "already knows. It is data: a file under `src/toolroll/dialects/`. `dialect.changed(file={'limit': 50})` "
+        "gives a copy with other fixed values and defaults, by the tools' own parameter names: "
+        "`Kit(dialect=dialects.load('coding-agent').changed(...))`.",
         _profiles(known),
     ]
     for dialect in known:
@@ -122,8 +125,27 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
             names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
             parts += [f"Every tool by its own name: {names}.", _shown_at_first(found)]
         else:
-            parts += [_entry(dialect.name, entry) for entry in dialect.entries]
+            parts += [_statements(dialect.name), *(_entry(dialect.name, entry) for entry in dialect.entries)]
     return "\n\n".join(parts) + "\n"
+
+
+def _statements(dialect: str) -> str:
+    """What a dialect's document states, and what is different here: from `statements/NAME.txt`.
+
+    "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind " => " why it is not.
+    """
+    rows, subject = [], ""
+    for line in (STATEMENTS / f"{dialect}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            subject = line[2:]
+            continue
+        statement, different, reason = line.partition(" => ")
+        statement, _, how = statement.partition(" -- ")
+        here = f"different: {reason}" if different else f"as written: {how}" if how else "as written"
+        rows.append([subject, _plain(statement.rstrip(".")), _plain(here.rstrip("."))])
+    count = sum(row[2].startswith("as written") for row in rows)
+    lead = f"What its document states, in our words: {count} of {len(rows)} as written, the others with the reason."
+    return f"{lead}\n\n{_table(['of', 'statement', 'here'], rows)}"
 
 
 def _shown_at_first(found: Sequence[Tool]) -> str:

@@ -13,6 +13,8 @@ from toolroll.schema import Field, FilePath
 from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
+    from toolroll.host.files.file_ops import FileInfo, FileOps
+    from toolroll.host.shell.exec_ops import ExecOps, Executed
     from toolroll.kit import Kit
 
 __version__ = "0.1.0"
@@ -24,7 +26,11 @@ __all__ = [
     "Context",
     "Effect",
     "ErrorCode",
+    "ExecOps",
+    "Executed",
     "Field",
+    "FileInfo",
+    "FileOps",
     "FilePath",
     "Image",
     "Kit",
@@ -38,10 +44,19 @@ __all__ = [
 ]
 
 
+_LAZY = {
+    "Kit": "kit",
+    "FileInfo": "host.files.file_ops",
+    "FileOps": "host.files.file_ops",
+    "ExecOps": "host.shell.exec_ops",
+    "Executed": "host.shell.exec_ops",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load the kit on first use: those who only write tools need none of what it wires together."""
-    if name != "Kit":
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from toolroll.kit import Kit
+    from importlib import import_module
 
-    return Kit
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
@@ -14,7 +14,6 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.structure import Structure
-from toolroll.host.files.file_ops import FileOps, OpsRoot, OpsWorkspace, Unavailable
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.roots import make_root
@@ -34,13 +33,15 @@ from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
-from toolroll.host.search.ops_search import OpsSearch
 from toolroll.host.search.search_group import make_search
 from toolroll.host.settings import Settings
-from toolroll.host.shell.exec_ops import ExecOps, ExecShell
 from toolroll.host.shell.shell import Shell
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
+
+if TYPE_CHECKING:
+    from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.shell.exec_ops import ExecOps
 
 
 class CallOptions(TypedDict, total=False):
@@ -153,6 +154,10 @@ class Services:
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
         """Put operations that a program gives in the places of our own engines."""
+        from toolroll.host.files.file_ops import OpsRoot, OpsWorkspace, Unavailable
+        from toolroll.host.search.ops_search import OpsSearch
+        from toolroll.host.shell.exec_ops import ExecShell
+
         root = OpsRoot(files) if files is not None else None
         if root is not None:
             self.files = OpsWorkspace(root, self.state, self.spill, **self._file_options(profile))

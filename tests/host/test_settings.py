@@ -1,14 +1,17 @@
 """The configuration: layers, origins, and one clear sentence for what is wrong in it."""
 
 import json
+import re
 
 import pytest
 
+from tests.test_conventions import ROOT
 from toolroll.host.settings import (
     ACCEPTED_FILE,
     FILE,
     RULES_FILE,
     Layer,
+    Settings,
     SettingsError,
     config_path,
     configure,
@@ -55,6 +58,19 @@ def test_each_layer_wins_over_those_before_it(config, ws, monkeypatch):
         "limits.call_seconds": f'{file} [workspace."{ws}"]',
         "limits.processes": file,
     }
+
+
+def test_every_key_is_documented_and_reaches_the_policy(config, ws):
+    rows = re.findall(r"^\| `\[*(\w+)", (ROOT / "docs" / "configuration.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(Settings.__struct_fields__)
+    config('allow_destructive = true\nallow_cd = false\nreadable = ["/opt/x"]\ntaint = "foreign"')
+    policy = load_settings(ws).build_policy()
+    assert (policy.allow_destructive, policy.allow_cd, policy.readable, policy.taint) == (
+        True,
+        False,
+        ("/opt/x",),
+        "foreign",
+    )
 
 
 def test_a_kit_follows_the_configuration_and_its_caller_wins(config, ws, open_kit):

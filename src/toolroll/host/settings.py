@@ -53,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     protected: tuple[str, ...] | None = None
     wide: bool | None = None
     taint: Literal["secrets", "foreign"] | None = None
+    allow_destructive: bool | None = None
+    allow_cd: bool | None = None
     rule: tuple[Rule, ...] = ()
     environment: Environment = Environment()
     limits: dict[str, Any] = {}
@@ -86,7 +88,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return replace(preset, rules=self.rule, environment=self.environment, **own)
 
 
-_POLICY_KEYS = ("sandbox", "network", "hosts", "readable", "protected", "wide", "taint")
+_POLICY_KEYS = (
+    *("sandbox", "network", "hosts", "readable", "protected", "wide", "taint"),
+    *("allow_destructive", "allow_cd"),
+)
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
 VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
 """Environment variables, by key."""

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolroll import Kit, Policy, Result
-from toolroll.host.files.file_ops import FileInfo
-from toolroll.host.shell.exec_ops import Executed
+from toolroll import Executed, FileInfo, Kit, Policy, Result
 from toolroll.policy.commands import Rule
 
 

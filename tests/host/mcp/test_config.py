@@ -15,7 +15,7 @@ def test_the_common_shape():
             "mcpServers": {
                 "git": {"command": "mcp-server-git", "args": ["-v"], "env": {"A": "${B}"}, "cwd": "sub"},
                 "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}},
-                "off": {"command": "x", "disabled": True},
+                "off": {"type": "sse", "url": "http://x", "disabled": True},
                 "slow": {"httpUrl": "http://x", "timeout": 5, "startTimeout": 90, "prefix": "s"},
             }
         },

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
+_PROSE = (".md", ".markdown", ".rst", ".txt")  # any text is right
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 
@@ -31,6 +32,8 @@ def _error(path: str, data: bytes) -> str | None:
     if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
         return None
     suffix = os.path.splitext(path)[1].lower()
+    if suffix in _PROSE:
+        return None
     if suffix in (".py", ".pyi"):
         return _python_error(data)
     if suffix == ".json":

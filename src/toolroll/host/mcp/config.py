@@ -103,11 +103,13 @@ def _parse_servers(found: Any, where: str) -> dict[str, ServerConfig]:
             raise ValueError(f"{where}: {name!r} is no name for a server. Use letters, digits, '_', '-' and '.'.")
         if not isinstance(raw, Mapping):
             raise ValueError(f"{where}: server {name!r} must be an object.")
+        if raw.get("disabled") is True:
+            continue
         try:
             configs[name] = _parse_server(name, raw)
         except ValueError as error:
             raise ValueError(f"{where}: server {name!r}: {error}.") from None
-    return {name: one for name, one in configs.items() if not one.disabled}
+    return configs
 
 
 def _parse_server(name: str, raw: Mapping[str, Any]) -> ServerConfig:

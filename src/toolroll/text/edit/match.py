@@ -145,6 +145,7 @@ def _check(old: str, new: str) -> None:
 def _nearest(source: EditSource, spans: list[Span], near_line: int) -> Span:
     """Of places that are equally good, the one nearest to a line, if one is nearest."""
     best = min(span.relation.cost for span in spans)
+    _ = source.starts  # for many places
     ranked = sorted(
         (abs(source.line_at(span.start) - near_line), span.start, span) for span in spans if span.relation.cost == best
     )
