@@ -1,5 +1,5 @@
-"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
-the README's lists.
+"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/vendors.md,
+docs/architecture.svg, the README's lists.
 
 `python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -70,6 +70,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
+        HERE / "vendors.md": vendors_page(known),
         HERE / "architecture.svg": architecture.svg(),
         readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
     }
@@ -129,23 +130,65 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _statements(dialect: str) -> str:
-    """What a dialect's document states, and what is different here: from `statements/NAME.txt`.
+def _read_statements(dialect: str) -> tuple[str, list[tuple[str, str, str, str]]]:
+    """The source of a dialect, if its file names one, and its statements: subject, statement, how and why not.
 
-    "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind " => " why it is not.
+    In `statements/NAME.txt` "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind
+    " => " why it is not. A first line "Source: x" is that of a vendor.
     """
-    rows, subject = [], ""
+    source, rows, subject = "", [], ""
     for line in (STATEMENTS / f"{dialect}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             subject = line[2:]
-            continue
-        statement, different, reason = line.partition(" => ")
-        statement, _, how = statement.partition(" -- ")
-        here = f"different: {reason}" if different else f"as written: {how}" if how else "as written"
-        rows.append([subject, _plain(statement.rstrip(".")), _plain(here.rstrip("."))])
+        elif line.startswith("Source: "):
+            source = line.removeprefix("Source: ")
+        else:
+            statement, _, reason = line.partition(" => ")
+            statement, _, how = statement.partition(" -- ")
+            rows.append((subject, *(_plain(one.rstrip(".")) for one in (statement, how, reason))))
+    return source, rows
+
+
+def _statements(dialect: str) -> str:
+    """What a dialect's document states, and what is different here."""
+    source, found = _read_statements(dialect)
+    if source:
+        return "Beside its original: [vendors.md](vendors.md)."
+    rows = [
+        [subject, statement, f"different: {reason}" if reason else f"as written: {how}" if how else "as written"]
+        for subject, statement, how, reason in found
+    ]
     count = sum(row[2].startswith("as written") for row in rows)
     lead = f"What its document states, in our words: {count} of {len(rows)} as written, the others with the reason."
     return f"{lead}\n\n{_table(['of', 'statement', 'here'], rows)}"
+
+
+def vendors_page(known: Sequence[Dialect]) -> str:
+    """The page that shows the dialects of other products beside their originals."""
+    parts = [
+        NOTICE,
+        "# Vendors' tools",
+        "Models are trained on the tools of some products. These dialects have the names, parameters, units, limits "
+        "and results that the products publish; the descriptions are our own words. Required parameters are bold.",
+    ]
+    for dialect in known:
+        source, found = _read_statements(dialect.name) if dialect.entries else ("", [])
+        if source:
+            entries = {entry.name: entry.schema for entry in dialect.entries or ()}
+            assert {row[0] for row in found} == {"All", *entries}, f"{dialect.name}: a tool without statements"
+            rows = [_beside(name, entries.get(name), found) for name in dict.fromkeys(row[0] for row in found)]
+            columns = ["tool", "parameters", "as the original", "different, and why"]
+            parts += [f"## {dialect.name}", f"Source: {source}.", _table(columns, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _beside(name: str, schema: Mapping[str, Any] | None, found: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """A row of a vendor's table: what is said of one tool, or of all."""
+    required = schema.get("required", ()) if schema else ()
+    names = [f"**`{one}`**" if one in required else f"`{one}`" for one in (schema or {}).get("properties", ())]
+    same = [statement for subject, statement, _, reason in found if subject == name and not reason]
+    other = [f"{statement}: {reason}" for subject, statement, _, reason in found if subject == name and reason]
+    return [f"`{name}`" if schema else "all", ", ".join(names), ". ".join(same), ". ".join(other)]
 
 
 def _shown_at_first(found: Sequence[Tool]) -> str:
