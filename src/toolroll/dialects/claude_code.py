@@ -34,7 +34,6 @@ _TIMEOUT = milliseconds(120_000, most=600_000, clamp=True)
 _OUTPUTS = {"content": "content", "files_with_matches": "files", "count": "count"}
 _EDITS = {
     "type": "array",
-    "minItems": 1,
     "items": {
         "type": "object",
         "properties": {
@@ -273,7 +272,7 @@ DIALECT = Dialect(
         View(
             "WebFetch",
             fetch,
-            {"url": Param(description="The page.", schema={"format": "uri"})},
+            {"url": Param(description="The page.")},
             unused={
                 "prompt": Param(
                     description="What to look for: no model reads the page, you do.",

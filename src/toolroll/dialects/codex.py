@@ -65,7 +65,7 @@ DIALECT = Dialect(
                 "command": Param(
                     decode=join_command,
                     description='Words of the command, mostly ["bash", "-lc", "..."].',
-                    schema={"type": "array", "items": {"type": "string"}, "minItems": 1},
+                    schema={"type": "array", "items": {"type": "string"}},
                 ),
                 "cwd": _FOLDER,
                 "timeout": replace(_TIMEOUT, name="timeout_ms", schema={**_TIMEOUT.schema, "type": "number"}),
