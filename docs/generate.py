@@ -1,5 +1,5 @@
-"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/vendors.md,
-docs/architecture.svg, the README's lists.
+"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
+the README's lists, tables of docs/vendors.md; and the tool lists in the package.
 
 `python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -23,8 +24,12 @@ from toolroll import dialects, formats, tools
 from toolroll.catalogue import CALL, FIND, Catalogue
 from toolroll.cli.arguments import format_arguments
 from toolroll.cli.call import kind
+from toolroll.cli.tool_list_cache import SHIPPED
 from toolroll.cli.tools import effect_names, estimate_cost
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, View
+from toolroll.host.settings import PluginSettings, Settings
+from toolroll.kit import Kit
+from toolroll.mcp.kit_backend import list_tools
 from toolroll.policy.limits import Limits
 from toolroll.registry import discover
 from toolroll.text.tokens import estimate
@@ -34,6 +39,7 @@ HERE = Path(__file__).resolve().parent
 STATEMENTS = HERE / "statements"
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
 DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
+VENDORS = re.compile(r"(<!-- vendors -->).*?(<!-- /vendors -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
 
 # What the examples fill in, by the name of the parameter. A description that says "such as ..." comes first,
@@ -66,12 +72,13 @@ def pages() -> dict[Path, str]:
     """Every generated page: where it belongs and what it should say."""
     found = list(discover(tools))
     known = [dialects.load(name) for name in _native_first(dialects.names())]
-    readme = HERE.parent / "README.md"
+    readme, vendors = HERE.parent / "README.md", HERE / "vendors.md"
     return {
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
-        HERE / "vendors.md": vendors_page(known),
+        vendors: with_vendors(vendors.read_text(encoding="utf-8"), known),
         HERE / "architecture.svg": architecture.svg(),
+        Path(SHIPPED): tool_lists(known),
         readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
     }
 
@@ -92,6 +99,22 @@ def with_dialects(text: str, known: Sequence[Dialect]) -> str:
     """The text with the list of dialects between its marks renewed."""
     names = ", ".join(f"`{dialect.name}`" for dialect in known)
     return DIALECTS.sub(lambda marks: f"{marks[1]}{names}{marks[2]}", text)
+
+
+def tool_lists(known: Iterable[Dialect]) -> str:
+    """What the MCP server lists before the kit is open, for each dialect with default options; a line a tool."""
+    parts = []
+    with TemporaryDirectory() as folder:
+        for dialect in known:
+            settings = Settings(dialect=dialect.name, mcp={}, plugins=PluginSettings(enabled=False))
+            with Kit(folder, state_dir=f"{folder}/state", settings=settings) as kit:
+                found = list_tools(kit)
+            definitions = {one["name"]: one for tools in found.values() for one in tools}
+            assert all(definitions[one["name"]] == one for tools in found.values() for one in tools)
+            rows = ",\n".join(f"{_json(name)}:{_json(one)}" for name, one in definitions.items())
+            names = {choice: [one["name"] for one in tools] for choice, tools in found.items()}
+            parts.append(f'{_json(dialect.name)}:{{"lists":{_json(names)},"definitions":{{\n{rows}}}}}')
+    return "{" + ",\n".join(parts) + "}\n"
 
 
 def tools_page(found: Sequence[Tool]) -> str:
@@ -137,7 +160,8 @@ def _read_statements(dialect: str) -> tuple[str, list[tuple[str, str, str, str]]
     " => " why it is not. A first line "Source: x" is that of a vendor.
     """
     source, rows, subject = "", [], ""
-    for line in (STATEMENTS / f"{dialect}.txt").read_text(encoding="utf-8").splitlines():
+    file = STATEMENTS / f"{dialect}.txt"
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         if line.startswith("# "):
             subject = line[2:]
         elif line.startswith("Source: "):
@@ -152,8 +176,8 @@ def _read_statements(dialect: str) -> tuple[str, list[tuple[str, str, str, str]]
 def _statements(dialect: str) -> str:
     """What a dialect's document states, and what is different here."""
     source, found = _read_statements(dialect)
-    if source:
-        return "Beside its original: [vendors.md](vendors.md)."
+    if source or not found:
+        return "[vendors.md](vendors.md) names its source, and what is different here."
     rows = [
         [subject, statement, f"different: {reason}" if reason else f"as written: {how}" if how else "as written"]
         for subject, statement, how, reason in found
@@ -163,23 +187,18 @@ def _statements(dialect: str) -> str:
     return f"{lead}\n\n{_table(['of', 'statement', 'here'], rows)}"
 
 
-def vendors_page(known: Sequence[Dialect]) -> str:
-    """The page that shows the dialects of other products beside their originals."""
-    parts = [
-        NOTICE,
-        "# Vendors' tools",
-        "Models are trained on the tools of some products. These dialects have the names, parameters, units, limits "
-        "and results that the products publish; the descriptions are our own words. Required parameters are bold.",
-    ]
+def with_vendors(text: str, known: Sequence[Dialect]) -> str:
+    """The text with the sections of the dialects that have statements about a vendor's tools renewed."""
+    parts = [""]
     for dialect in known:
-        source, found = _read_statements(dialect.name) if dialect.entries else ("", [])
+        source, found = _read_statements(dialect.name)
         if source:
             entries = {entry.name: entry.schema for entry in dialect.entries or ()}
             assert {row[0] for row in found} == {"All", *entries}, f"{dialect.name}: a tool without statements"
             rows = [_beside(name, entries.get(name), found) for name in dict.fromkeys(row[0] for row in found)]
             columns = ["tool", "parameters", "as the original", "different, and why"]
-            parts += [f"## {dialect.name}", f"Source: {source}.", _table(columns, rows)]
-    return "\n\n".join(parts) + "\n"
+            parts += [f"## {dialect.name}", f"Source: {source}. Required parameters are bold.", _table(columns, rows)]
+    return VENDORS.sub(lambda marks: "\n\n".join([marks[1] + parts[0], *parts[1:], marks[2]]), text)
 
 
 def _beside(name: str, schema: Mapping[str, Any] | None, found: Sequence[tuple[str, str, str, str]]) -> list[str]:
@@ -327,7 +346,11 @@ def _plain(text: str) -> str:
 
 
 def _code(value: Any) -> str:
-    return f"`{msgspec.json.encode(value).decode()}`"
+    return f"`{_json(value)}`"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

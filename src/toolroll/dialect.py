@@ -390,6 +390,12 @@ class Profile:
     commands: str = "standard"
     """The built-in table that commands are judged by."""
     wire: Callable[[Result], Any] = lambda result: result.text
+    mcp: Callable[[Result], dict[str, Any]] | None = None
+    """How `tools/call` of MCP answers, where the dialect has a shape of its own."""
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """The output schemas that MCP's `tools/list` tells, by the names of entries."""
+    api_types: Mapping[str, str] = field(default_factory=dict)
+    """The types under which Anthropic's API knows entries by itself."""
 
     def __post_init__(self) -> None:
         """Refuse values that no code knows: a misspelled guard would switch it off."""

@@ -7,10 +7,11 @@ from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.host.search.grep_report import Matches
 from toolroll.policy.limits import Limits
+from toolroll.text.shown_lines import ShownLines
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.ls import ls
 from toolroll.tools.files.notebook_edit import notebook_edit
-from toolroll.tools.files.read import ShownLines, read
+from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep

@@ -53,7 +53,7 @@ def parse(patch_text: str) -> list[FilePatch]:
     return blocks.parse(patch_text) if blocks.is_blocks(patch_text) else unified.parse(patch_text)
 
 
-_MOST_TEXT = 32_000_000  # characters of a patch
+_MOST_TEXT = 16_000_000  # characters of a patch
 
 
 class _Planner:
