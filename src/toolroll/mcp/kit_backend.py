@@ -166,7 +166,8 @@ class KitBackend:
         finally:
             self._peers.current = None
             self._give_back(peer.token)
-        answer = self._to_mcp_result(result, structured=self._structured)
+        own = kit.dialect.profile.mcp
+        answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
         return self._add_link(name, result, answer) if "spill" in result.meta else answer
 
     def _add_link(self, name: str, result: Result, answer: Item) -> Item:

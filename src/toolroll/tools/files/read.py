@@ -14,6 +14,14 @@ from toolroll.text.shown_lines import ShownLines
 from toolroll.tool import Effect, tool
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+_MEDIA = _IMAGES | {
+    ".bmp": "image/bmp",
+    ".svg": "image/svg+xml",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+}
 _ALL = 10**9
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
@@ -33,9 +41,12 @@ def read(
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
     levels: Annotated[int, Field(ge=0), "Levels of a folder to list; without any, a folder is refused."] = 0,
     span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
+    media: Annotated[bool, "Give a file of any type as it is."] = False,
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
+    if media:
+        return _media(ctx, path)
     if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
         return _image(ctx, path, mime)
     if levels and not ctx.tree.is_file(path):
@@ -45,6 +56,8 @@ def read(
     if span is not None:
         offset, end = _ends(span)
     if tail is not None:
+        if end is not None:
+            raise ToolError(ErrorCode.VALIDATION, "Give `end` or `tail`, not both.")
         found = ctx.files.window(path, 1, _ALL, ctx.call.token, encoding)
         offset = max(1, len(found.lines) - tail + 1)
     if end is not None:
@@ -93,6 +106,13 @@ def _shown(
 def _image(ctx: Context, path: str, mime: str) -> ShownLines:
     data = ctx.files.data(path, MAX_IMAGE_BYTES)
     return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+
+
+def _media(ctx: Context, path: str) -> ShownLines:
+    mime = _MEDIA.get(path[path.rfind(".") :].lower(), "application/octet-stream")
+    _, root, parts = ctx.files.root.owner(ctx.files.key(path))
+    file = Image(ctx.files.data(path, MAX_IMAGE_BYTES), mime, "/".join((root.path, *parts)))
+    return ShownLines(path, "", 1, 0, 0, truncated=False, images=(file,))
 
 
 def _names(ctx: Context, path: str, levels: int, offset: int, limit: int) -> ShownLines:
