@@ -177,6 +177,7 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "endlineoneindexedinclusive": _last_line,
         "startlineoneindexed": _as("offset", int),
         "shouldreadentirefile": _only(False),
+        "force": _as("force", bool),
     },
     "grep": {
         "paths": _one_path,

@@ -43,6 +43,7 @@ def read(
     span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
     media: Annotated[bool, "Give a file of any type as it is."] = False,
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
+    force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if media:
