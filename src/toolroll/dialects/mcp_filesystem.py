@@ -97,14 +97,14 @@ _ENTRIES = (
         {
             "path": _PATH,
             "edits": Param(
-                decode=lambda edits: [{"old": one["oldText"], "new": one["newText"]} for one in edits],
+                decode=lambda edits: [{"old": one["oldText"], "new": one["newText"], "first": True} for one in edits],
                 description="Replacements, one after the other: all or none",
                 schema={"type": "array", "items": _EDIT},
                 required=True,
             ),
             "dry_run": Param("dryRun", description="Only show the diff"),
         },
-        fixed={"old": "", "new": "", "first": True},
+        fixed={"old": "", "new": ""},
         description="Replace texts in a file and show the diff.",
         text=vendor_shapes.show_fs_edit,
     ),

@@ -54,13 +54,7 @@ def read(
         return _names(ctx, path, levels, offset, limit)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
-    if span is not None:
-        offset, end = _ends(span)
-    if tail is not None:
-        if end is not None:
-            raise ToolError(ErrorCode.VALIDATION, "Give `end` or `tail`, not both.")
-        found = ctx.files.window(path, 1, _ALL, ctx.call.token, encoding)
-        offset = max(1, len(found.lines) - tail + 1)
+    offset, end = _range(ctx, path, offset, end, span, tail)
     if end is not None:
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
@@ -74,6 +68,19 @@ def read(
     if found.encoding.guessed:
         shown = replace(shown, meta={"encoding": found.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
+
+
+def _range(
+    ctx: Context, path: str, offset: int, end: int | None, span: tuple[int, ...] | None, tail: int | None
+) -> tuple[int, int | None]:
+    """The first and the last line that are asked for, in whichever way."""
+    if span is not None:
+        return _ends(span)
+    if tail is None:
+        return offset, end
+    if end is not None:
+        raise ToolError(ErrorCode.VALIDATION, "Give `end` or `tail`, not both.")
+    return max(1, len(ctx.files.window(path, 1, _ALL, ctx.call.token).lines) - tail + 1), None
 
 
 def _ends(span: tuple[int, ...]) -> tuple[int, int | None]:

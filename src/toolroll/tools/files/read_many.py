@@ -34,9 +34,7 @@ class FileTexts:
 
 
 @tool(Effect.READ, rare=True)
-def read_many(
-    ctx: Context, paths: Annotated[tuple[FilePath, ...], Field(min_length=1), "Files to show."]
-) -> FileTexts:
+def read_many(ctx: Context, paths: Annotated[tuple[FilePath, ...], Field(min_length=1), "Files to show."]) -> FileTexts:
     """Show several text files, each whole. One that cannot be read is told, and does not stop the others."""
     return FileTexts([_read(ctx, path) for path in paths])
 
@@ -49,4 +47,4 @@ def _read(ctx: Context, path: str) -> FileText:
         failed = as_tool_error(error)
         if failed is None:
             raise
-        return FileText(path, error=failed.message)
+        return FileText(path, error=failed.message.partition(". ")[0].rstrip("."))  # advice names tools

@@ -21,4 +21,4 @@ class WorkspaceFolders:
 @tool(Effect.READ, rare=True)
 def workspace(ctx: Context) -> WorkspaceFolders:
     """Tell the folders that tools can reach, by their whole paths."""
-    return WorkspaceFolders(list(ctx.files.root.folders()))
+    return WorkspaceFolders(list(ctx.files.root.folders))
