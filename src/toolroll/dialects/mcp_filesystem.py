@@ -8,7 +8,7 @@ from toolroll.tools.files.ls import ls
 from toolroll.tools.files.make_folder import make_folder
 from toolroll.tools.files.move import move
 from toolroll.tools.files.read import read
-from toolroll.tools.files.read_many import read_many
+from toolroll.tools.files.read_several import read_several
 from toolroll.tools.files.stat import stat
 from toolroll.tools.files.workspace import workspace
 from toolroll.tools.files.write import write
@@ -83,7 +83,7 @@ _ENTRIES = (
         fixed={"media": True},
         description="Give an image, a sound or any other file as it is, with its type.",
     ),
-    View("read_multiple_files", read_many, {"paths": "paths"}),
+    View("read_multiple_files", read_several, {"paths": "paths"}),
     View(
         "write_file",
         write,

@@ -34,7 +34,9 @@ class FileTexts:
 
 
 @tool(Effect.READ, rare=True)
-def read_many(ctx: Context, paths: Annotated[tuple[FilePath, ...], Field(min_length=1), "Files to show."]) -> FileTexts:
+def read_several(
+    ctx: Context, paths: Annotated[tuple[FilePath, ...], Field(min_length=1), "Files to show."]
+) -> FileTexts:
     """Show several text files, each whole. One that cannot be read is told, and does not stop the others."""
     return FileTexts([_read(ctx, path) for path in paths])
 
