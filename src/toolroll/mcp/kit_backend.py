@@ -173,7 +173,8 @@ class KitBackend:
             self._give_back(peer.token)
         if name == "read" and self._reads is not None and kit.dialect.entries is None:
             self._reads.replace_text(arguments, result)
-        answer = self._to_mcp_result(result, structured=self._structured)
+        own = kit.dialect.profile.mcp
+        answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
         return self._add_link(name, result, answer) if "spill" in result.meta else answer
 
     def _add_link(self, name: str, result: Result, answer: Item) -> Item:

@@ -248,7 +248,7 @@ def _own_lines(
 ) -> tuple[list[list[int]], set[int]]:
     """For each quoted line the file's lines from `low` to before `high` that stand for it, mostly one; which are sure.
 
-    Lines that are alike stand for each other in a gap of the same size; others belong to the line before them.
+    In a gap of the same size lines stand for each other, surely if alike; other lines belong to the line before them.
     """
     from rapidfuzz import fuzz
 
@@ -258,9 +258,9 @@ def _own_lines(
     for (a, b), (c, d) in itertools.pairwise(known):
         for line in range(b + 1, d):
             at = a + line - b
-            same = c - a == d - b and fuzz.ratio(quoted[at].strip(), source.lines[line].strip()) >= _ALIKE
-            own[at if same else max(a, 0)].append(line)
-            sure |= {at} if same else set()
+            own[at if c - a == d - b else max(a, 0)].append(line)
+            if c - a == d - b and fuzz.ratio(quoted[at].strip(), source.lines[line].strip()) >= _ALIKE:
+                sure.add(at)
     return own, sure
 
 
