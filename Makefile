@@ -25,7 +25,13 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 INSTALL_PROJECT := $(INSTALL) --no-deps --no-build-isolation
 
-.PHONY: help run test test-pythons clients setup bench docs fmt pins clean
+# `make install EXTRAS=code,rag` adds extras of pyproject.toml; all versions are those of requirements/.
+EXTRAS ?= mcp
+PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
+# uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
+PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
+
+.PHONY: help run install uninstall dist test test-pythons clients setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -34,6 +40,28 @@ run: ## install toolroll into a folder outside, serve this repository over MCP, 
 	@[[ "$(RUN)" != *' '* ]] || { echo "make cannot use the folder '$(RUN)': it has a space. Try: make run RUN=/another/folder" >&2; exit 1; }
 	@$(MAKE) VENV=$(RUN) $(RUN)/.run-stamp
 	$(RUN)/bin/toolroll mcp --http -C .
+
+install: $(if $(PIPX),,$(READY)) ## put toolroll on your PATH (uv tool or pipx), or upgrade it; EXTRAS=code,rag adds extras
+ifdef PIPX
+	$(PIPX) install --force --pip-args='--constraint $(CURDIR)/requirements/dev.txt' '$(PACKAGE)'
+else
+	$(UV) tool install --force --reinstall-package toolroll --constraints requirements/dev.txt '$(PACKAGE)'
+endif
+	@command -v toolroll >/dev/null || echo "Its folder is not on your PATH yet. Run: $(if $(PIPX),pipx ensurepath,$(UV) tool update-shell)"
+
+uninstall: ## remove what make install installed
+	$(if $(PIPX),$(PIPX) uninstall,$(UV) tool uninstall) toolroll
+
+dist: $(VENV)/.dev-stamp ## build wheel and sdist into dist/: twice, to the same bytes, and installed without network
+	rm -rf dist build/dist
+	for folder in dist build/dist/again; do $(UV) build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir $$folder; done
+	for file in dist/toolroll-*; do \
+		cmp $$file build/dist/again/$${file##*/}; \
+		$(UV) venv --quiet --clear --python $(BIN)/python build/dist/env; \
+		$(UV) pip install --quiet --offline --python build/dist/env --constraints requirements/dev.txt $$file; \
+		(cd build/dist && env -u PYTHONPATH env/bin/toolroll call ls path=again) | grep -q toolroll; \
+	done
+	@ls -l dist
 
 test: $(VENV)/.peers-stamp ## run every check: format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .

@@ -1,5 +1,5 @@
 """Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
-the README's lists.
+the README's lists; and the tool lists in the package.
 
 `python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -23,8 +24,12 @@ from toolroll import dialects, formats, tools
 from toolroll.catalogue import CALL, FIND, Catalogue
 from toolroll.cli.arguments import format_arguments
 from toolroll.cli.call import kind
+from toolroll.cli.tool_list_cache import SHIPPED
 from toolroll.cli.tools import effect_names, estimate_cost
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, View
+from toolroll.host.settings import PluginSettings, Settings
+from toolroll.kit import Kit
+from toolroll.mcp.kit_backend import list_tools
 from toolroll.policy.limits import Limits
 from toolroll.registry import discover
 from toolroll.text.tokens import estimate
@@ -59,6 +64,7 @@ EXAMPLES: dict[str, Any] = {
     "url": "https://example.com/",
     "query": "where are settings read",
 }
+_VENDORS = "[vendors.md](vendors.md) names its source, and what is different here."
 BY_TYPE = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
@@ -71,6 +77,7 @@ def pages() -> dict[Path, str]:
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
         HERE / "architecture.svg": architecture.svg(),
+        Path(SHIPPED): tool_lists(known),
         readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
     }
 
@@ -91,6 +98,22 @@ def with_dialects(text: str, known: Sequence[Dialect]) -> str:
     """The text with the list of dialects between its marks renewed."""
     names = ", ".join(f"`{dialect.name}`" for dialect in known)
     return DIALECTS.sub(lambda marks: f"{marks[1]}{names}{marks[2]}", text)
+
+
+def tool_lists(known: Iterable[Dialect]) -> str:
+    """What the MCP server lists before the kit is open, for each dialect with default options; a line a tool."""
+    parts = []
+    with TemporaryDirectory() as folder:
+        for dialect in known:
+            settings = Settings(dialect=dialect.name, mcp={}, plugins=PluginSettings(enabled=False))
+            with Kit(folder, state_dir=f"{folder}/state", settings=settings) as kit:
+                found = list_tools(kit)
+            definitions = {one["name"]: one for tools in found.values() for one in tools}
+            assert all(definitions[one["name"]] == one for tools in found.values() for one in tools)
+            rows = ",\n".join(f"{_json(name)}:{_json(one)}" for name, one in definitions.items())
+            names = {choice: [one["name"] for one in tools] for choice, tools in found.items()}
+            parts.append(f'{_json(dialect.name)}:{{"lists":{_json(names)},"definitions":{{\n{rows}}}}}')
+    return "{" + ",\n".join(parts) + "}\n"
 
 
 def tools_page(found: Sequence[Tool]) -> str:
@@ -125,7 +148,8 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
             names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
             parts += [f"Every tool by its own name: {names}.", _shown_at_first(found)]
         else:
-            parts += [_statements(dialect.name), *(_entry(dialect.name, entry) for entry in dialect.entries)]
+            stated = [_statements(dialect.name)] if (STATEMENTS / f"{dialect.name}.txt").exists() else []
+            parts += [*(stated or [_VENDORS]), *(_entry(dialect.name, entry) for entry in dialect.entries)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -284,7 +308,11 @@ def _plain(text: str) -> str:
 
 
 def _code(value: Any) -> str:
-    return f"`{msgspec.json.encode(value).decode()}`"
+    return f"`{_json(value)}`"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

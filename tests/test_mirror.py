@@ -29,7 +29,7 @@ FRONTS = {
     "host/sandbox/git": "host/sandbox/git/guard services",
     "host/search": "host/search/search services",
     "host/search/index": "host/search/index/live cli/doctor",
-    "host/shell": "host/shell/command_launcher tools/shell/bash",
+    "host/shell": "host/shell/command_launcher tools/shell/bash kit",
     "mcp": "mcp/stdio cli/mcp",
     "mcp/http": "mcp/http/listener",
     "policy": "policy/secrets kit",
@@ -39,6 +39,7 @@ FRONTS = {
     "policy/urls": "policy/urls/verdicts",
     "schema": "schema/check dialect",
     "text": "text/edit/refusals",
+    "text/shown_lines": "tools/files/read",
     "text/code/syntax": "text/code/syntax/tags text/code/syntax/patterns",
     "text/dev": "tools/dev/lint tools/dev/tests",
     "text/edit": "text/edit/match tools/files/replace_lines tools/files/write",
@@ -46,6 +47,7 @@ FRONTS = {
     "text/ranking": "text/ranking/terms",
     "text/search": "tools/search/grep",
     "text/shell": "tools/shell/bash",
+    "vendor_shapes": "dialects/gemini_cli dialects/openhands dialects/opencode",
     "wording": "executor",
 }
 # Modules that are found by listing their folder, or run as programs of their own: the test that goes through them all.

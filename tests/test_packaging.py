@@ -116,6 +116,18 @@ def test_what_serves_this_repository_is_outside_of_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_it_is_installed_for_the_user_with_exact_versions_and_extras_by_name(tmp_path: Path) -> None:
+    for name, words in {"uv": "tool install", "pipx": "install"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text("#!/bin/sh\n")
+        (tmp_path / name / name).chmod(0o755)
+        said = recipe("install", "EXTRAS=code,rag", "VENV=/nowhere", PATH=f"{tmp_path / name}:/usr/bin:/bin")
+        assert re.search(
+            rf"^{tmp_path}/{name}/{name} {words} .*requirements/dev.txt.* '{ROOT}\[code,rag\]'$", said, re.M
+        )
+        assert f"{tmp_path}/{name}/{name} " in recipe("uninstall", PATH=f"{tmp_path / name}:/usr/bin:/bin")
+
+
 def test_every_python_that_is_found_runs_toolroll(tmp_path: Path) -> None:
     """The oldest first; what does not run, is too old or is not released is passed over."""
     for name, body in {
@@ -138,7 +150,20 @@ def test_every_python_that_is_found_runs_toolroll(tmp_path: Path) -> None:
 
 
 def test_makefile_has_the_targets() -> None:
-    assert targets() >= {"run", "test", "test-pythons", "setup", "bench", "docs", "fmt", "pins", "clean"}
+    assert targets() >= {
+        "run",
+        "install",
+        "uninstall",
+        "dist",
+        "test",
+        "test-pythons",
+        "setup",
+        "bench",
+        "docs",
+        "fmt",
+        "pins",
+        "clean",
+    }
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

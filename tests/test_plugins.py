@@ -1,10 +1,12 @@
 """Plugins: a package and a file add tools, bundles and dialects; what is wrong is named and stops nothing."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +56,7 @@ def config(tmp_path, monkeypatch):
 @pytest.fixture
 def installed(tmp_path):
     """A folder with an installed package: its wheel is built, and unpacked as an installer does."""
-    uv_build = pytest.importorskip("uv_build")
+    pytest.importorskip("uv_build")
     source, site = tmp_path / "source", tmp_path / "site"
     (source / "src" / "shop_tools").mkdir(parents=True)
     (source / "src" / "shop_tools" / "__init__.py").write_text(MODULE)
@@ -65,8 +67,12 @@ def installed(tmp_path):
         '[build-system]\nrequires = ["uv_build"]\nbuild-backend = "uv_build"\n'
     )
     build = f"import uv_build; print(uv_build.build_wheel({str(tmp_path)!r}))"
-    done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=True)
-    assert uv_build
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for the program that it starts
+    command = [sys.executable, "-c", build]
+    done = subprocess.run(
+        command, cwd=source, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as wheel:
         wheel.extractall(site)
     return site

@@ -1,4 +1,5 @@
-"""A fresh interpreter that imports what is needed to write tools, all that wires them together, or makes a first call.
+"""A fresh interpreter that imports what is needed to write tools, all that wires them together, makes a first call, or
+runs the command line with one call.
 
 CPU time is that of the whole process. Memory is the peak of the process, less that of an interpreter that
 imports nothing. The warm-up has written the .pyc files of everybody.
@@ -64,6 +65,16 @@ def races(settings: Settings) -> Iterator[Race]:
             racer("toolroll Kit.call", "ours", first),
             *(racer(name, "peer", CALL + code) for name, code in CALLS.items() if present(name)),
             racer("json and a plain call", "floor", f"{CALL}import json; noop.noop(**noop.ARGUMENTS)"),
+        ],
+        MOST_ROUNDS,
+    )
+    apart = f"import os; os.environ['XDG_STATE_HOME'] = {str(settings.state)!r}; "
+    words = ["call", "ls", "-C", str(settings.scratch), "path=."]
+    yield Race(
+        "command line, ls",
+        [
+            racer("toolroll call ls", "ours", f"{apart}from toolroll.cli import main; main({words})"),
+            racer("os.listdir", "floor", f"import os; print(os.listdir({str(settings.scratch)!r}))"),
         ],
         MOST_ROUNDS,
     )

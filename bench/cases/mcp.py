@@ -28,6 +28,7 @@ from statistics import median
 
 import msgspec
 
+import toolroll
 from bench import corpora, over_http, peers
 from bench.cases import Settings
 from bench.mcp_servers import FLOOR, FOUND, HTTP_FLOOR, HTTP_SDK, SDK, ServerProcess
@@ -49,6 +50,14 @@ def races(settings: Settings) -> Iterator[Race]:
     yield Race(
         "start to tools/list",
         [Contestant(name, role, _starting(argv, state)) for name, role, argv, _ in servers],
+        most_rounds=15,
+    )
+    yield Race(
+        "first start to tools/list, without byte code",
+        [
+            Contestant(name, role, _starting(_without_bytecode(settings.scratch) if role == "ours" else argv, state))
+            for name, role, argv, _ in servers
+        ],
         most_rounds=15,
     )
     for title, flight in (("read, one at a time", 1), ("read, 16 in flight", 16)):
@@ -110,6 +119,15 @@ def _servers(folder: Path) -> Iterator[Served]:
 
 def _ours(folder: Path) -> list[str]:
     return [sys.executable, "-m", "toolroll", "mcp", "-C", str(folder)]
+
+
+def _without_bytecode(folder: Path) -> list[str]:
+    """Ours from a copy of the package as an installation leaves it: nothing is compiled, and nothing will be."""
+    copy = folder / "without-bytecode"
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(toolroll.__file__).parent, copy / "toolroll", ignore=left_out, dirs_exist_ok=True)
+    start = f"import sys; sys.path.insert(0, {str(copy)!r}); from toolroll.cli import main; sys.exit(main())"
+    return [sys.executable, "-B", "-c", start, "mcp", "-C", str(folder)]
 
 
 def _official_at(folder: Path) -> Iterator[list[str]]:

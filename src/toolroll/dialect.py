@@ -85,8 +85,12 @@ class View:
         errors: Mapping[str, str] | None = None,
         category: str = "",
         also: Effect = Effect.NONE,
+        aliases: Mapping[str, str] | None = None,
+        unused: Mapping[str, Param] | None = None,
     ) -> None:
         """`also`: effects that the dialect's document counts it to besides its own, for the modes.
+
+        `aliases` are second names of shown parameters. `unused` parameters are shown and checked, then dropped.
 
         `message` is a format of the output, for `Result.message`. `errors` maps the first line of an error to a
         format of the tool's arguments that replaces it.
@@ -102,6 +106,8 @@ class View:
         self.data = data
         self.effects = tool.effects | also
         self._shown = self._choose(params or {})
+        self._aliases = dict(aliases or {})
+        self._unused = {name: (Parameter(name, {}, False), look) for name, look in (unused or {}).items()}
         self._foreign = not self._shown and not tool.module  # its schema is not ours: everything is passed on
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None
@@ -138,7 +144,8 @@ class View:
     def _plain(self) -> bool:
         """Whether arguments are passed to the tool as they are."""
         shown = self._shown.items()
-        return all(name == one.name and look.default is OWN and look.decode is None for name, (one, look) in shown)
+        same = all(name == one.name and look.default is OWN and look.decode is None for name, (one, look) in shown)
+        return same and not self._aliases and not self._unused
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -148,9 +155,12 @@ class View:
     def _object_schema(self, names: Container[str]) -> dict[str, Any]:
         if not self.tool.parameters:
             return self.tool.schema or object_schema({}, ())
-        chosen = {name: shown for name, shown in self._shown.items() if name in names}
+        chosen = {name: shown for name, shown in self._shown.items() if name in names} | self._unused
         required = [name for name, (one, look) in chosen.items() if is_required(one, look)]
-        return object_schema({name: shown_schema(one, look) for name, (one, look) in chosen.items()}, required)
+        properties = {name: shown_schema(one, look) for name, (one, look) in chosen.items()}
+        for alias, name in self._aliases.items():
+            properties[alias] = {**properties[name], "description": f"The same as {name}."}
+        return object_schema(properties, required)
 
     @cached_property
     def checker(self) -> Checker:
@@ -200,6 +210,7 @@ class View:
         if self._foreign or (self._plain and arguments.keys() <= self._bindable):
             return {**arguments, **self.fixed}
         bound = dict(self.fixed)
+        arguments = {self._aliases.get(name, name): value for name, value in arguments.items()}
         for name, (one, look) in self._shown.items():
             value = arguments.get(name, look.default)
             if value is not OWN:
@@ -209,6 +220,9 @@ class View:
     def present(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The tool's own arguments as this view shows them; None when it hides one of them."""
         names = {one.name: (name, look) for name, (one, look) in self._shown.items()}
+        arguments = {
+            own: value for own, value in arguments.items() if own not in self.fixed or self.fixed[own] != value
+        }
         if not arguments.keys() <= names.keys():
             return None
         pairs = ((names[own], value) for own, value in arguments.items())
@@ -372,6 +386,12 @@ class Profile:
     commands: str = "standard"
     """The built-in table that commands are judged by."""
     wire: Callable[[Result], Any] = lambda result: result.text
+    mcp: Callable[[Result], dict[str, Any]] | None = None
+    """How `tools/call` of MCP answers, where the dialect has a shape of its own."""
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """The output schemas that MCP's `tools/list` tells, by the names of entries."""
+    api_types: Mapping[str, str] = field(default_factory=dict)
+    """The types under which Anthropic's API knows entries by itself."""
 
     def __post_init__(self) -> None:
         """Refuse values that no code knows: a misspelled guard would switch it off."""

@@ -49,7 +49,7 @@ def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: 
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
         annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
-    title = name.replace("_", " ").replace("-", " ").capitalize()
+    title = " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
     return {
         "name": name,
         "title": title,
@@ -66,6 +66,18 @@ FORMATS: dict[str, Callable[[str, str, Schema, Effect, bool], dict[str, Any]]] =
     "gemini": _gemini,
     "mcp": _mcp,
 }
+
+
+def with_profile(
+    found: list[dict[str, Any]], format: Format, api_types: Mapping[str, str], outputs: Mapping[str, Schema]
+) -> list[dict[str, Any]]:
+    """Definitions with what a dialect's profile says: types that Anthropic's API knows, output schemas of MCP."""
+    if format == "anthropic" and api_types:
+        typed = {name: {"type": kind, "name": name} for name, kind in api_types.items()}
+        return [typed.get(one["name"], one) for one in found]
+    if format == "mcp" and outputs:
+        return [one | ({"outputSchema": outputs[one["name"]]} if one["name"] in outputs else {}) for one in found]
+    return found
 
 
 def _strict_parameters(schema: Schema, strict: bool) -> dict[str, Any]:

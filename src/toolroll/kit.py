@@ -213,7 +213,8 @@ class Kit:
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
         shown = self._catalogue.shown(tools, hinted=format == "mcp")
         # `plain` makes a copy, which the caller may change.
-        return [shape(one.name, one.description, plain(one.schema), one.effects, strict) for one in shown]
+        found = [shape(one.name, one.description, plain(one.schema), one.effects, strict) for one in shown]
+        return formats.with_profile(found, format, self.dialect.profile.api_types, self.dialect.profile.outputs)
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""

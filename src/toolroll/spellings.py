@@ -126,11 +126,10 @@ def _plan(value: Any) -> Mapping[str, Any] | None:
 
 
 def _todos(value: Any) -> Mapping[str, Any] | None:
-    """A todo list whose items have more than ours: the form for the time while they are worked on."""
+    """A todo list whose items also have a form for the time while they are worked on."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         return None
-    kept = [{name: one[name] for name in ("content", "status", "priority", "id") if name in one} for one in value]
-    return {"todos": kept}
+    return {"todos": [{name: text for name, text in one.items() if name != "activeForm"} for one in value]}
 
 
 _OUTPUT = {"files_with_matches": "files", "files_only": "files", "counts": "count", "lines": "content"}
@@ -178,6 +177,7 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "endlineoneindexedinclusive": _last_line,
         "startlineoneindexed": _as("offset", int),
         "shouldreadentirefile": _only(False),
+        "force": _as("force", bool),
     },
     "grep": {
         "paths": _one_path,

@@ -1,5 +1,7 @@
 from toolroll.cli import tool_list_cache
-from toolroll.cli.tool_list_cache import ToolListCache
+from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
+from toolroll.kit import Kit
+from toolroll.mcp.kit_backend import list_tools
 
 TOOLS = {"": [{"name": "read", "inputSchema": {"type": "object"}}], "core": [], "all": []}
 
@@ -26,3 +28,16 @@ def test_only_the_newest_lists_are_kept(tmp_path, monkeypatch):
     for option in "abc":
         ToolListCache(str(tmp_path), option).save(TOOLS)
     assert len(list((tmp_path / "listed").iterdir())) == 2
+
+
+def test_the_package_has_the_lists_of_its_own_dialects(tmp_path):
+    with Kit(tmp_path, "pigo", state_dir=tmp_path / "state", mcp={}) as kit:
+        assert ShippedToolLists("pigo").load() == list_tools(kit)
+    assert ShippedToolLists("another").load() is None
+
+
+def test_a_server_lists_the_tools_of_the_package_before_it_knows_its_folder(toolroll, tmp_path):
+    listed = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}\n'
+    for words, cached in (((), False), (("--mode", "thinking"), True)):
+        assert toolroll("mcp", *words, stdin=listed)[0] == 0
+        assert (tmp_path / "state" / "toolroll" / "listed").exists() == cached

@@ -340,3 +340,16 @@ def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
     thread.join(10)
     backend.close()
     assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")
+
+
+def test_one_client_is_not_sent_what_it_was_shown(ws, tmp_path, put):
+    put({"a.txt": "line\n" * 200})
+
+    def open_kit(_folder, _approve):
+        return Kit(ws, state_dir=tmp_path / "state")
+
+    backend = KitBackend(open_kit, one_client=True)
+    texts = [backend.call("read", {"path": "a.txt"}, Peer())["content"][0]["text"] for _ in range(2)]
+    assert "force=true" in texts[1]
+    assert backend.call("read", {"path": "a.txt", "force": True}, Peer())["content"][0]["text"] == texts[0]
+    backend.close()

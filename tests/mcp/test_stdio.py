@@ -114,11 +114,11 @@ def test_tools_that_are_not_listed_are_called_all_the_same(plain):
 
 
 def test_the_list_comes_from_the_last_run_and_is_held_against_the_kit(ws, tmp_path, open_kit):
-    wanted = shown(open_kit())
+    wanted = open_kit().definitions("mcp")
     listed = tmp_path / "s" / "toolroll" / "listed"
 
     def list_of_a_run(calls):
-        with server("-C", str(ws), cwd=ws, state=tmp_path / "s") as client:
+        with server("-C", str(ws), "--tools", "core", cwd=ws, state=tmp_path / "s") as client:
             client.start()
             first = client.ask("tools/list")["tools"]
             if not calls:
@@ -130,11 +130,11 @@ def test_the_list_comes_from_the_last_run_and_is_held_against_the_kit(ws, tmp_pa
 
     assert list_of_a_run(calls=False) == wanted
     (kept,) = listed.iterdir()
-    assert json.loads(kept.read_text())[""] == open_kit().definitions("mcp")
+    assert json.loads(kept.read_text())[""] == wanted
     old = [{"name": "old", "description": "", "inputSchema": {"type": "object"}}]
     kept.write_text(json.dumps({"": old, "core": old, "all": old}))
     assert list_of_a_run(calls=True) == (old, True)
-    assert json.loads(kept.read_text())[""] == open_kit().definitions("mcp")
+    assert json.loads(kept.read_text())[""] == wanted
 
 
 def test_nothing_waits_behind_long_calls(own):

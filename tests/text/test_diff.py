@@ -17,12 +17,12 @@ from toolroll.text.diff import unified
         ("", "a\n", "@@ -1,0 +1,1 @@\n+a"),
         ("a\n", "", "@@ -1,1 +1,0 @@\n-a"),
         ("a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"),
-        ("1\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nX\n", "@@ -5,3 +5,3 @@\n 5\n 6\n-7\n+X"),
+        ("1\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nX\n", "@@ -4,4 +4,4 @@\n 4\n 5\n 6\n-7\n+X"),
         ("a\na\n", "a\na\na\n", "@@ -1,2 +1,3 @@\n a\n a\n+a"),
         ("x\r\n", "y\r\n", "@@ -1,1 +1,1 @@\n-x\n+y"),
     ],
 )
-def test_changed_lines_with_two_around_them(before, after, expected):
+def test_changed_lines_with_three_around_them(before, after, expected):
     assert unified(before, after) == expected
 
 
@@ -32,10 +32,27 @@ def test_two_changes_far_apart_are_two_hunks():
     assert shown.count("@@ -") == 2
 
 
-def test_a_huge_change_is_bounded():
-    shown = unified("x\n" * 20_000, "y\n" * 20_000)
-    assert len(shown.split("\n")) == 81
-    assert "more lines of this diff" in shown
+def test_a_huge_change_shows_both_sides_and_is_bounded():
+    shown = unified("x\n" * 20_000, "y\n" * 20_000).split("\n")
+    assert (len(shown), shown.count("-x"), shown.count("+y")) == (123, 60, 60)
+    assert shown[-1] == "[19940 more lines with +]"
+    many = unified("".join(f"{n}\n" for n in range(5000)), "".join(f"{n}{'!' * (n % 9 == 0)}\n" for n in range(5000)))
+    assert many.split("\n")[-1].endswith("more lines of this diff]")
+
+
+@pytest.mark.parametrize("line", ["value_{}\n", "same\n"])
+def test_changes_far_apart_in_a_long_text_are_hunks_of_their_own(line):
+    lines = [line.format(number) for number in range(20_000)]
+    changed = [*lines[:5], "new\n", *lines[6:15_000], "other\n", *lines[15_001:]]
+    shown = unified("".join(lines), "".join(changed)).split("\n")
+    assert (shown.count("+new"), shown.count("+other"), len(shown)) == (1, 1, 18)
+
+
+def test_of_a_long_line_the_part_that_changes_is_shown():
+    shown = unified("a" * 5000 + "b" + "c" * 5000, "a" * 5000 + "X" + "c" * 5000).split("\n")
+    assert max(map(len, shown)) < 330
+    assert [("b" in shown[1], "X" in shown[2])] == [(True, True)]
+    assert shown[1].startswith("-...a")
 
 
 SOME = st.lists(st.sampled_from(["a\n", "b\n", "\u00e9\u4e2d\n", "\n", "a", "x\r\n"]), max_size=30).map("".join)

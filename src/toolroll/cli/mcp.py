@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.host.approval.guard import Approver
+    from toolroll.host.settings import Settings
     from toolroll.kit import Kit
-    from toolroll.mcp.kit_backend import KitBackend
+    from toolroll.mcp.kit_backend import KitBackend, ToolListStore
 
 _CHOICES = ("all", "core", "lazy")
 
 
 def run(args: Namespace) -> int:
     """Serve until the client leaves, or print or write the client's configuration."""
-    if args.install:
-        return _install(args)
     _check(args)
+    if args.install or args.uninstall:
+        return _install(args)
     return _serve_http(args) if args.http else _serve_stdio(args)
 
 
@@ -58,21 +59,51 @@ def _serve_http(args: Namespace) -> int:
 
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
-    from toolroll.cli.tool_list_cache import ToolListCache
-    from toolroll.host.plugin_sources import find_plugins
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
     open_kit = _opener(args, tools)
     on_waiting = (lambda command: _warn(f"Waiting for approval. To allow it: {command}")) if args.ask else None
-    options: Any = {"wait_for_root": wait_for_root, "on_waiting": on_waiting, "structured": args.structured}
+    options: Any = {
+        "wait_for_root": wait_for_root,
+        "on_waiting": on_waiting,
+        "structured": args.structured,
+        "one_client": not args.http,
+    }
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
         return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
-    plugins = str(find_plugins(args.workspace or ".", settings.plugins))
-    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, str(tools or settings.tools), plugins)
-    return KitBackend(open_kit, tool_list=tool_list, by_client=not (tools or settings.tools), **options)
+    chosen = tools or settings.tools
+    tool_list = _find_tool_list(settings, chosen, args.workspace or ".")
+    return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
+
+
+def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:
+    """The list in the package where nothing changes it, else that of the last run with the same options."""
+    from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
+    from toolroll.host.plugin_sources import find_plugins
+
+    plugins = find_plugins(workspace, settings.plugins)
+    servers = _servers_stamp(settings.mcp)
+    options = (settings.mode, chosen, settings.policy)
+    if (plugins, servers, *options) == ([], "", "code", None, "standard"):
+        return ShippedToolLists(settings.dialect)
+    return ToolListCache(_state_home(), settings.dialect, *map(str, options), str(plugins), servers)
+
+
+def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
+    """A text that changes with the configured MCP servers; empty if there are none."""
+    import platformdirs
+
+    if isinstance(mcp, dict):
+        return str(mcp)
+    path = mcp or os.path.join(platformdirs.user_config_dir("toolroll"), "mcp.json")
+    try:
+        status = os.stat(path)
+    except OSError:
+        return mcp or ""
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
@@ -166,29 +197,22 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.clients.install import CLIENTS, ClientEntry, own_command
+    from toolroll.cli.clients.install import ServerEntry, run
 
-    client = CLIENTS[args.install]
-    command, *more = own_command()
-    project = os.path.abspath(args.workspace or ".")
-    words = [*more, "mcp", *_server_options(args, None if client.has_roots and not args.workspace else project)]
-    entry = ClientEntry(client, args.name, command, tuple(words), project)
+    if args.http and args.port == "0":
+        raise UsageError("A client needs an address that stays. Give a port with --port NUMBER.")
+    port = _port(args.port) if args.http else None
+    server = ServerEntry(args.name, tuple(_server_options(args)), args.workspace, port, args.project)
+    action = "uninstall" if args.uninstall else "install" if args.write else "print"
     try:
-        if not args.write:
-            text = entry.text()
-            print(f"For {client.title}, in {entry.path}:", file=sys.stderr)
-            print(text, end="")
-            return 0
-        backup = entry.write()
+        return run(server, args.uninstall or args.install, action)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    print(f"Wrote {args.name!r} into {entry.path}." + (f" As it was: {backup}" if backup else ""))
-    return 0
 
 
-def _server_options(args: Namespace, workspace: str | None) -> list[str]:
-    """The options with which the client starts the server."""
-    words = ["-C", workspace] if workspace else []
+def _server_options(args: Namespace) -> list[str]:
+    """The options with which the client starts the server, besides the workspace."""
+    words: list[str] = []
     for option in (DIALECT, MODE, SANDBOX, _TOOLS):
         value = getattr(args, option.name)
         if value != option.default:
@@ -199,9 +223,9 @@ def _server_options(args: Namespace, workspace: str | None) -> list[str]:
 
 
 def _clients() -> Sequence[str]:
-    from toolroll.cli.clients.install import CLIENTS
+    from toolroll.cli.clients.known_clients import CLIENTS
 
-    return list(CLIENTS)
+    return [*CLIENTS, "all"]
 
 
 _WORKSPACE = Option(
@@ -219,8 +243,15 @@ _STRUCTURED = Option(
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
 _INSTALL = Option(
-    ("--install",), "Print the configuration with which a client starts this server.", "CLIENT", choices=_clients
+    ("--install",),
+    "Print the configuration with which a client starts this server; all: for every client of this machine.",
+    "CLIENT",
+    choices=_clients,
 )
+_UNINSTALL = Option(
+    ("--uninstall",), "Remove the server from a client's configuration, or from all.", "CLIENT", choices=_clients
+)
+_PROJECT = Option(("--project",), "With both: the file in the project, which others share.")
 _PRINT = Option(("--print",), "With --install: only print it (the default).")
 _WRITE = Option(("--write",), "With --install: add it to the client's configuration file.")
 _NAME = Option(("--name",), "With --install: name of the server in the client (default: toolroll).", "NAME", "toolroll")
@@ -228,6 +259,8 @@ _MORE = """\
 examples:
   toolroll mcp --install cursor            print the client's configuration
   toolroll mcp --install vscode --write    write it
+  toolroll mcp --install all --write       write it for every client of this machine
+  toolroll mcp --uninstall vscode          remove it
   toolroll mcp -C ~/project --mode thinking --tools read,grep,find
 
 The token for --http comes from TOOLROLL_MCP_TOKEN; without it, a new token is generated and printed."""
@@ -249,8 +282,10 @@ COMMAND = Command(
         _HTTP,
         _PORT,
         _INSTALL,
+        _UNINSTALL,
         _PRINT,
         _WRITE,
+        _PROJECT,
         _NAME,
     ),
     more=_MORE,

@@ -1,7 +1,8 @@
-"""Cache of the tool list from the last run: a client gets it at once, while the kit opens in the background.
+"""Tool lists that a client gets at once, while the kit opens in the background: shipped, or cached by the last run.
 
-The key includes the state of the package's files, so that a new tool is seen at once. The opened kit is compared with
-the cached list, and the client is notified if they differ.
+The package ships the lists of its dialects with default options. Every other list is cached; the key includes the
+state of the package's files, so that a new tool is seen at once. The opened kit is compared with the list, and the
+client is notified if they differ.
 """
 
 from __future__ import annotations
@@ -14,8 +15,39 @@ import msgspec
 
 from toolroll.mcp.kit_backend import ToolLists
 
+SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mcp", "tool_lists.json")
 _FOLDER = "listed"
 _MAX_FILES = 20  # for other options and versions
+
+
+class DialectLists(msgspec.Struct):
+    """The tool lists of a dialect, each definition once."""
+
+    definitions: dict[str, msgspec.Raw]
+    lists: dict[str, list[str]]
+
+
+class ShippedToolLists:
+    """The lists in the package, written by `make docs`."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+
+    def load(self) -> ToolLists | None:
+        """The lists of the dialect, or None for one that is not our own."""
+        try:
+            with open(SHIPPED, "rb") as file:
+                found = msgspec.json.decode(file.read(), type=dict[str, msgspec.Raw]).get(self._dialect)
+            kept = msgspec.json.decode(found, type=DialectLists) if found else None
+        except (OSError, msgspec.DecodeError):  # they are only for speed
+            return None
+        if kept is None:
+            return None
+        tools = {name: msgspec.json.decode(text) for name, text in kept.definitions.items()}
+        return {choice: [tools[name] for name in names] for choice, names in kept.lists.items()}
+
+    def save(self, tools: ToolLists) -> None:
+        """Nothing to store: lists that differ are those of a changed source tree."""
 
 
 class ToolListCache:

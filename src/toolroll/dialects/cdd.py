@@ -4,8 +4,8 @@ from functools import partial
 
 from toolroll.dialect import Dialect, Param, Profile, View, fields, from_zero, milliseconds
 from toolroll.policy.limits import Limits
+from toolroll.text.shown_lines import ShownLines as Lines
 from toolroll.tools.files.edit import edit
-from toolroll.tools.files.read import ShownLines as Lines
 from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find

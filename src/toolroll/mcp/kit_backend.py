@@ -13,6 +13,7 @@ from toolroll.host.files.trust import WorkspaceError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
 from toolroll.mcp.client_profiles import find_profile, mark_loaded
+from toolroll.mcp.repeated_reads import RepeatedReads
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -69,12 +70,13 @@ class KitBackend:
         on_waiting: Callable[[str], None] | None = None,
         by_client: bool = False,
         structured: bool = False,
+        one_client: bool = False,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
-        structured content too. With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it
-        gets the command to type.
+        structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
@@ -94,6 +96,7 @@ class KitBackend:
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
         self._structured = structured
+        self._reads = RepeatedReads() if one_client else None
         self._listed: ToolLists | None = None
 
     def set_root(self, folder: str | None) -> None:
@@ -104,6 +107,8 @@ class KitBackend:
             if moved:
                 before, self._kit = self._kit, None
                 self._handles.clear()
+                if self._reads is not None:
+                    self._reads.clear()
                 assert before is not None
                 threading.Thread(target=self._retire, args=(before,), daemon=True).start()
         self._root_known.set()
@@ -140,7 +145,7 @@ class KitBackend:
             return self._listed
         try:
             with self._using() as kit:
-                self._listed = _list_tools(kit)
+                self._listed = list_tools(kit)
         except WorkspaceRefusedError:
             self._listed = self._tools_without_workspace()
         return self._listed
@@ -150,7 +155,7 @@ class KitBackend:
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="toolroll-") as folder, self._open_kit(folder, self._approve) as kit:
-            return _list_tools(kit)
+            return list_tools(kit)
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         try:
@@ -166,6 +171,8 @@ class KitBackend:
         finally:
             self._peers.current = None
             self._give_back(peer.token)
+        if name == "read" and self._reads is not None and kit.dialect.entries is None:
+            self._reads.replace_text(arguments, result)
         answer = self._to_mcp_result(result, structured=self._structured)
         return self._fit_cut_output(name, result, answer, peer) if "spill" in result.meta else answer
 
@@ -296,7 +303,7 @@ class KitBackend:
 
     def _compare_tools(self, kit: Kit) -> None:
         """Notify the watchers when the tools differ from the list given before the kit was open."""
-        tools = _list_tools(kit)
+        tools = list_tools(kit)
         if self._listed is not None and self._listed != tools:
             self._notify("tools")
         if self._tool_list is not None and self._listed != tools:
@@ -348,5 +355,6 @@ def _add_turns(kit: Kit, turns: object) -> None:
                 kit.add_turn(role, text)
 
 
-def _list_tools(kit: Kit) -> ToolLists:
+def list_tools(kit: Kit) -> ToolLists:
+    """Every list of a kit's tools that a client may get."""
     return {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import AnyStr
 
 from toolroll.text.lines import feeds, split
 
-_CONTEXT = 2
+_CONTEXT = 3
 _MOST_WORK = 200 * 200  # pairs of lines that may be compared; difflib's worst case is far above its usual
-_MOST_LINES = 80
+_DEEPEST = 8  # parts of parts between lines that both texts have once
+_MOST_SPLIT = 16_000_000  # bytes of a change that are split into lines
+_MOST_LINES, _MOST_SIDE = 200, 60  # lines that are shown, and of each side of one change
+_WIDTH = 300  # characters of a line
 _STEP = 1 << 16  # characters that are compared at a time
+
+
+Block = tuple[int, int, int, int]
+"""Lines from and to (from 0, without the last) of the old text, and those that stand there now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ NOTHING = Same()
 
 
 def unified(before: str, after: str, same: Same = NOTHING) -> str:
-    """The changed lines with two lines around them, without file headers; empty when nothing changed."""
+    """The changed lines with three lines around them, without file headers; empty when nothing changed."""
     return _unified(before, after, "\n", str, lambda start, end: before.count("\n", start, end), same)
 
 
@@ -90,9 +99,16 @@ def _unified(
     start = _lines_back(before, head, feed)
     end_a, end_b = _lines_on(before, len(before) - tail, feed), _lines_on(after, len(after) - tail, feed)
     first = same.lines - lines(start, same.head) if start <= same.head else lines(0, start)
-    a, b = split(decode(before[start:end_a])), split(decode(after[start:end_b]))
-    hunks = _small(a, b, first) if len(a) * len(b) <= _MOST_WORK else _large(a, b, first)
-    return "\n".join(_cut([line.rstrip("\r\n") for line in hunks]))
+    a = split(decode(before[start : min(end_a, start + _MOST_SPLIT)]))
+    b = split(decode(after[start : min(end_b, start + _MOST_SPLIT)]))
+    return _shown([line for hunk in _hunks(a, b, first) for line in hunk], max(end_a, end_b) - start > _MOST_SPLIT)
+
+
+def _shown(lines: list[str], more: bool) -> str:
+    """The lines of a diff, no more than are read; `more` if there are changes that it does not have."""
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"[{len(lines) - _MOST_LINES} more lines of this diff]"]
+    return "\n".join([*lines, "[More changes follow.]"] if more else lines)
 
 
 def _whole_lines_at_end(text: AnyStr, head: int, tail: int, feed: AnyStr) -> int:
@@ -127,48 +143,104 @@ def _lines_alike(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
     return head, tail
 
 
-def _small(a: list[str], b: list[str], first: int) -> list[str]:
+def _blocks(a: Sequence[str], b: Sequence[str], at: tuple[int, int] = (0, 0), depth: int = 0) -> Iterator[Block]:
+    """The runs of lines that differ, in their order. Linear: lines that both texts have once tie them together."""
     head, tail = _lines_alike(a, b)
-    gone, new = a[head : len(a) - tail], b[head : len(b) - tail]
-    if set(gone).isdisjoint(new):
-        return _one(a, gone, new, head, tail, first)
-    import difflib
+    a, b, at = a[head : len(a) - tail], b[head : len(b) - tail], (at[0] + head, at[1] + head)
+    if not a and not b:
+        return
+    if not a or not b or set(a).isdisjoint(b):
+        yield at[0], at[0] + len(a), at[1], at[1] + len(b)
+    elif len(a) * len(b) <= _MOST_WORK:
+        import difflib
 
-    hunks = []
-    for group in difflib.SequenceMatcher(None, a, b, autojunk=False).get_grouped_opcodes(_CONTEXT):
-        (_, a1, _, b1, _), (_, _, a2, _, b2) = group[0], group[-1]
-        hunks.append(_header(a1 + first, a2 - a1, b1 + first, b2 - b1))
-        for kind, i, j, k, end in group:
-            if kind == "equal":
-                hunks += [" " + line for line in a[i:j]]
-            else:
-                hunks += ["-" + line for line in a[i:j]] + ["+" + line for line in b[k:end]]
-    return hunks
+        found = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+        yield from ((at[0] + i, at[0] + j, at[1] + k, at[1] + m) for kind, i, j, k, m in found if kind != "equal")
+    else:
+        yield from _between(a, b, at, depth)
 
 
-def _one(a: list[str], gone: list[str], new: list[str], head: int, tail: int, first: int) -> list[str]:
-    """The hunk of a change in one place."""
-    start, end = max(0, head - _CONTEXT), min(len(a), len(a) - tail + _CONTEXT)
-    around = end - start - len(gone)
-    return [
-        _header(first + start, around + len(gone), first + start, around + len(new)),
-        *(" " + line for line in a[start:head]),
-        *("-" + line for line in gone),
-        *("+" + line for line in new),
-        *(" " + line for line in a[len(a) - tail : end]),
+def _between(a: Sequence[str], b: Sequence[str], at: tuple[int, int], depth: int) -> Iterator[Block]:
+    """The same of long texts, between the lines that both have once; without such lines, place by place."""
+    ties = _ties(a, b) if depth < _DEEPEST else []
+    if not ties and len(a) == len(b):
+        ties = [(line, line) for line in range(len(a)) if a[line] == b[line]]
+    if not ties:
+        yield at[0], at[0] + len(a), at[1], at[1] + len(b)
+        return
+    i = k = 0
+    for j, m in [*ties, (len(a), len(b))]:
+        if i < j or k < m:
+            yield from _blocks(a[i:j], b[k:m], (at[0] + i, at[1] + k), depth + 1)
+        i, k = j + 1, m + 1
+
+
+def _ties(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Lines that stand once in both texts, as many as have the same order in both."""
+    once = [
+        {line: at for at, line in enumerate(lines) if counts[line] == 1}
+        for lines in (a, b)
+        for counts in [Counter(lines)]
     ]
+    pairs = [(at, once[1][line]) for line, at in once[0].items() if line in once[1]]
+    ends: list[int] = []  # the smallest end of an ordered run of each length, and where it is among the pairs
+    where: list[int] = []
+    before: list[int] = []
+    for number, (_, second) in enumerate(pairs):
+        size = bisect_left(ends, second)
+        before.append(where[size - 1] if size else -1)
+        ends[size : size + 1], where[size : size + 1] = [second], [number]
+    found, number = [], where[-1] if where else -1
+    while number >= 0:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
 
 
-def _large(a: list[str], b: list[str], first: int) -> list[str]:
-    header = _header(first, len(a), first, len(b))
-    return [header, *("-" + line for line in a), *("+" + line for line in b)]
+def _hunks(a: Sequence[str], b: Sequence[str], first: int) -> Iterator[list[str]]:
+    """The lines of each hunk: changes that are near each other, and the lines around them."""
+    near: list[Block] = []
+    for block in [*_blocks(a, b), None]:
+        if near and (block is None or block[0] - near[-1][1] > 2 * _CONTEXT):
+            yield _hunk(a, b, near, first)
+            near = []
+        if block is not None:
+            near.append(block)
 
 
-def _header(old_at: int, old_count: int, new_at: int, new_count: int) -> str:
-    return f"@@ -{old_at + 1},{old_count} +{new_at + 1},{new_count} @@"
+def _hunk(a: Sequence[str], b: Sequence[str], near: Sequence[Block], first: int) -> list[str]:
+    start = max(0, near[0][0] - _CONTEXT)
+    end = min(len(a), near[-1][1] + _CONTEXT)
+    grown = sum((m - k) - (j - i) for i, j, k, m in near)
+    new_at = near[0][2] - (near[0][0] - start)
+    lines = [f"@@ -{first + start + 1},{end - start} +{first + new_at + 1},{end - start + grown} @@"]
+    for i, j, k, m in near:
+        lines += [" " + _cut(line) for line in a[start:i]]
+        lines += _changed(a[i:j], b[k:m])
+        start = j
+    return [*lines, *(" " + _cut(line) for line in a[start:end])]
 
 
-def _cut(lines: list[str]) -> list[str]:
-    if len(lines) <= _MOST_LINES:
-        return lines
-    return [*lines[:_MOST_LINES], f"[{len(lines) - _MOST_LINES} more lines of this diff]"]
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    """The lines of one change, of each side no more than a part."""
+    starts = [_start(q, n) for q, n in zip(old, new, strict=False)] if len(old) == len(new) else []
+    for sign, lines in (("-", old), ("+", new)):
+        for at, line in enumerate(lines[:_MOST_SIDE]):
+            yield sign + _cut(line, starts[at] if starts else 0)
+        if len(lines) > _MOST_SIDE:
+            yield f"[{len(lines) - _MOST_SIDE} more lines with {sign}]"
+
+
+def _start(old: str, new: str) -> int:
+    """Where to begin to show two long lines, so that their difference is seen."""
+    if max(len(old), len(new)) <= _WIDTH:
+        return 0
+    return max(0, _head(old, new) - _WIDTH // 3)
+
+
+def _cut(line: str, start: int = 0) -> str:
+    line = line.rstrip("\r\n")
+    if len(line) <= _WIDTH:
+        return line
+    rest = len(line) - start - _WIDTH
+    return ("..." if start else "") + line[start : start + _WIDTH] + (f"... [{rest} more]" if rest > 0 else "")

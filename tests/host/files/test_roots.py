@@ -183,3 +183,17 @@ def test_roots_that_cannot_be_used_are_one_sentence(ws: Path, lib: Path, tmp_pat
     assert said == {case: sentence for case, (_, sentence) in wrong.items()}
     with pytest.raises(ValueError, match="is a home folder or holds one"):
         Kit(ws, roots=[os.path.expanduser("~")], state_dir=tmp_path / "state")
+
+
+def test_a_root_is_named_as_it_was_given(ws: Path, lib: Path, tmp_path: Path) -> None:
+    os.symlink(lib, tmp_path / "current")
+    with Kit(ws, roots=[f"{tmp_path}/current/"], state_dir=tmp_path / "state") as kit:
+        for there in (tmp_path / "current", lib):
+            made = data(kit.call("write", {"path": f"{there}/new.txt", "content": str(there)}))
+            assert made["path"] == "current/new.txt"
+
+
+def test_code_is_understood_in_every_root(kit: Kit) -> None:
+    assert kit.call("symbols", {"path": "lib", "name": "needle"}).text.startswith("lib/a.py:1: def needle()")
+    for tool in ("lint", "tests"):
+        assert refused(kit.call(tool, {"path": "lib"})).endswith("Use `bash` with `cwd` 'lib'.")

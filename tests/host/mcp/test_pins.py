@@ -74,6 +74,7 @@ def test_a_server_becomes_tools_of_the_kit(open_kit):
     found = {one["name"]: one for one in kit.definitions("mcp")}
     assert found["h__echo"] == {
         "name": "h__echo",
+        "title": "H echo",
         "description": "From the MCP server 'h': Say it again.",
         "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
         "annotations": {"readOnlyHint": False, "openWorldHint": False, "destructiveHint": True},

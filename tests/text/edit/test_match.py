@@ -211,6 +211,8 @@ def test_whatever_the_quote_only_one_run_of_lines_changes(lines, quote, end):
         ("(" * 100_000 + "\n", "((x\n"),
         ("'" * 50_000 + "\n" + "z\n", "'" * 49_999 + '"\nz'),
         ("a\n" * 300_000, "a"),
+        ("x = 1\n" * 100, "```" + " " * 1_000_000),
+        ("    a()\n" * 100, "    a()\n  " * 50_000),
         ("x\n", "9" * 5000 + ": a\n" + "9" * 5000 + ": b"),  # no line has such a number
         ("".join(f"line {n % 7} of {n}\n" for n in range(100_000)), "line 3 of 99\nline 9 of 9\nline 4 of 102"),
     ],
@@ -219,6 +221,11 @@ def test_no_input_takes_long(text, old):
     """The time limit of every test is what would end it: bounded work needs no clock of its own."""
     with pytest.raises(ToolError):
         match.replace(text, old, "new text\n")
+
+
+def test_too_many_places_are_not_replaced_at_once():
+    with pytest.raises(ToolError, match="500000 places or more"):
+        match.replace("a" * 500_000, "a", "b", every=True)
 
 
 def test_lines_may_be_left_out_when_asked_for():

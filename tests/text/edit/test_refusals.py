@@ -87,3 +87,27 @@ def test_in_the_words_of_the_dialect(open_kit, put, dialect):
     result = kit.call("edit", {path: "a.py", old: "limit = 9000\n    return a", new: "limit = 1\n    return a"})
     call = result.error.suggest[0]
     assert kit.call(call.name, call.arguments).ok
+
+
+@given(st.data())
+def test_a_suggestion_loses_no_line_that_is_not_changed(data):
+    """One line is misquoted, one is changed, and the file may have a line more than the quote."""
+    pool = [f"{'    ' * (number % 3)}word_{number} = {number}" for number in range(12)]
+    lines = pool[: data.draw(st.integers(4, 12))]
+    start = data.draw(st.integers(0, len(lines) - 4))
+    quoted = lines[start : data.draw(st.integers(start + 4, len(lines)))]
+    unknown, wrong, changed = (data.draw(st.integers(0, len(quoted) - 1)) for _ in range(3))
+    by = data.draw(st.sampled_from(["", "  ", "    "]))
+    new = [by + line for line in quoted]
+    quoted = list(new)
+    quoted[wrong] = new[wrong] = quoted[wrong].replace("word", "other")
+    gone = lines[start + changed]
+    new[changed] += "  # changed"
+    if data.draw(st.booleans()) and unknown not in (wrong, changed):
+        del quoted[unknown], new[unknown]
+    try:
+        match.replace("\n".join(lines) + "\n", "\n".join(quoted), "\n".join(new))
+    except ToolError as error:
+        for call in error.suggest:
+            made = iter(match.replace("\n".join(lines) + "\n", **call.arguments).text.split("\n"))
+            assert all(line in made for line in lines if line != gone)

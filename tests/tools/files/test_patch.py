@@ -176,3 +176,46 @@ def test_a_file_that_becomes_a_folder_keeps_its_executable_bit(kit, ws, put):
     diff = "diff --git a/tool b/tool/run\nsimilarity index 100%\nrename from tool\nrename to tool/run\n"
     assert kit.call("patch", {"patch": diff}).ok
     assert tree(ws)["tool/run"] == (b"echo\n", True)
+
+
+def test_a_folder_that_becomes_a_file(kit, ws, put):
+    put({"tool/run": "echo\n"})
+    diff = "diff --git a/tool/run b/tool\nsimilarity index 100%\nrename from tool/run\nrename to tool\n"
+    result = kit.call("patch", {"patch": diff})
+    assert result.ok, result.text
+    assert (ws / "tool").read_text() == "echo\n"
+    assert kit.call("undo", {}).ok
+    assert (ws / "tool/run").read_text() == "echo\n"
+
+
+def test_names_may_be_absolute_inside_the_workspace(kit, ws):
+    assert kit.call("patch", {"patch": V4A.replace(" File: ", f" File: {ws}/")}).ok
+    assert (ws / "a.txt").read_text() == "one\nzwei\nthree\n"
+    assert (ws / "b/new.txt").read_text() == "hello\n"
+
+
+def test_a_refusal_carries_a_call_that_makes_the_change(kit, ws):
+    result = kit.call("patch", {"patch": DIFF.replace(" three", " 3")})
+    (call,) = result.error.suggest
+    assert (call.name, call.arguments["path"]) == ("edit", "a.txt")
+    assert kit.call(call.name, call.arguments).ok
+    assert (ws / "a.txt").read_text() == "one\nzwei\nthree\n"
+
+
+def test_a_patch_too_large_is_refused(kit):
+    assert kit.call("patch", {"patch": DIFF + "x" * 16_000_000}).error.code == "TooLarge"
+
+
+def test_a_patch_of_a_file_that_was_changed_since_must_quote_it_once(kit, ws, put):
+    kit.call("read", {"path": "a.txt"})
+    put({"a.txt": "zero\none\ntwo\nthree\n"})
+    assert "a.txt: It was changed since it was read, in line 1" in kit.call("patch", {"patch": DIFF}).text
+    put({"a.txt": "one\ntwo\nthree\n" * 2})
+    assert "modified since" in kit.call("patch", {"patch": DIFF}).text
+
+
+def test_a_patch_after_which_a_file_does_not_parse_is_told(kit, put):
+    put({"a.py": "f(1)\n"})
+    assert kit.call("patch", {"patch": "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-f(1)\n+f(1\n"}).text.endswith(
+        "never closed."
+    )

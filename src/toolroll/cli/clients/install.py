@@ -1,109 +1,215 @@
-"""Configuration entries with which MCP clients start the server: file, key and format of each client."""
+"""`toolroll mcp --install` and `--uninstall`: print, set or remove the server's entry in a client's settings."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from toolroll.cli.clients.settings_file import merge_json, merge_toml, rewrite
+from toolroll.cli.clients.known_clients import CLIENTS, TOKEN, TRANSPORT_KEYS, McpClient, config_folder
+from toolroll.cli.clients.settings_file import rewrite
+from toolroll.cli.clients.settings_text import Change, edit_json, edit_toml
+from toolroll.host.runtime.launcher import run_for_operator
 
-Shape = Callable[[str, Sequence[str]], dict[str, Any]]
-
-
-def _plain(command: str, args: Sequence[str]) -> dict[str, Any]:
-    return {"command": command, "args": list(args)}
-
-
-def _typed(command: str, args: Sequence[str]) -> dict[str, Any]:
-    return {"type": "stdio", "command": command, "args": list(args)}
-
-
-def _custom(command: str, args: Sequence[str]) -> dict[str, Any]:
-    return {"source": "custom", "command": command, "args": list(args)}
-
-
-def _local(command: str, args: Sequence[str]) -> dict[str, Any]:
-    return {"type": "local", "command": [command, *args], "enabled": True}
+ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class McpClient:
-    """A program that starts MCP servers."""
+class ServerEntry:
+    """The server that clients are to start or to connect to."""
 
-    title: str
-    path: str
-    """Its settings file. `~` is the home folder, `{config}` the configuration folder, `{project}` the workspace."""
-    key: str = "mcpServers"
-    shape: Shape = _plain
-    toml: bool = False
-    has_roots: bool = True
-    """Whether it sends its roots to servers, so that one entry serves all projects."""
-
-
-CLIENTS: dict[str, McpClient] = {
-    "claude": McpClient("Claude Code", "{project}/.mcp.json", shape=_typed),
-    "claude-desktop": McpClient("Claude Desktop", "{config}/Claude/claude_desktop_config.json", has_roots=False),
-    "codex": McpClient("Codex", "~/.codex/config.toml", "mcp_servers", toml=True, has_roots=False),
-    "cursor": McpClient("Cursor", "~/.cursor/mcp.json"),
-    "gemini": McpClient("Gemini CLI", "~/.gemini/settings.json"),
-    "opencode": McpClient("opencode", "~/.config/opencode/opencode.json", "mcp", _local, has_roots=False),
-    "vscode": McpClient("Visual Studio Code", "{config}/Code/User/mcp.json", "servers", _typed),
-    "windsurf": McpClient("Windsurf", "~/.codeium/windsurf/mcp_config.json", has_roots=False),
-    "zed": McpClient("Zed", "~/.config/zed/settings.json", "context_servers", _custom, has_roots=False),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ClientEntry:
-    """The entry of the server in a client's settings."""
-
-    client: McpClient
     name: str
-    command: str
-    args: tuple[str, ...]
-    project: str
+    options: tuple[str, ...]
+    """Of `toolroll mcp`, without the workspace."""
+    workspace: str | None
+    """The folder that the user named."""
+    port: int | None = None
+    """With one, clients connect to it over HTTP."""
+    project: bool = False
+    """Whether it goes into the project's own file."""
 
-    @property
-    def path(self) -> str:
-        """The client's settings file."""
-        filled = self.client.path.format(config=_config(), project=self.project)
-        return os.path.expanduser(filled)
+    def path(self, client: McpClient) -> str:
+        """The file that it goes into; empty for the one that only the client itself changes."""
+        if self.in_project(client):
+            return os.path.join(os.path.abspath(self.workspace or "."), client.project)
+        path = os.path.expanduser(client.path.format(config=config_folder()))
+        return f"{path}c" if os.path.exists(f"{path}c") and not os.path.exists(path) else path  # .jsonc
 
-    @property
-    def value(self) -> dict[str, Any]:
-        """The entry in the client's format."""
-        return self.client.shape(self.command, self.args)
+    def in_project(self, client: McpClient) -> bool:
+        return self.project or (not client.path and _claude() is None)
 
-    def text(self) -> str:
+    def value(self, client: McpClient) -> dict[str, Any]:
+        """The entry in the client's shape; ValueError when the client cannot have it."""
+        if self.project and not client.project:
+            raise ValueError(f"{client.title} has no settings file in a project. Leave out --project.")
+        if self.port is not None:
+            return self._remote(client, self.port)
+        shared = self.in_project(client)
+        if not client.in_session and self.workspace is None:
+            raise ValueError(f"{client.title} has no folder for a session. Name the one to work in with -C DIR.")
+        place = ["-C", os.path.abspath(self.workspace)] if self.workspace is not None and not shared else []
+        command, *args = shared_command() if shared else own_command()
+        return client.local(command, [*args, "mcp", *place, *self.options])
+
+    def _remote(self, client: McpClient, port: int) -> dict[str, Any]:
+        if client.remote is None:
+            raise ValueError(
+                f"{client.title} cannot take the token of --http from the environment. Leave out --http: it starts the "
+                "server by itself."
+            )
+        return client.remote(f"http://127.0.0.1:{port}/mcp")
+
+    def text(self, client: McpClient) -> str:
         """A settings file with only this entry."""
-        return self._merge("")
+        return self._edit(client, lambda _: self.value(client))("")
 
-    def write(self) -> str | None:
-        """Add the entry to the client's file; returns the path of the backup, if the file existed.
+    def install(self, client: McpClient) -> str:
+        """Set the entry; returns a sentence about it. ValueError when the file cannot be changed."""
+        value = self.value(client)
+        if not self.path(client):
+            return self._add_by_claude(value)
+        return self._rewrite(client, lambda before: _merge(before, value), "Wrote {!r} into {}.")
 
-        Raises ValueError when the file cannot be parsed, and leaves it unchanged.
-        """
-        return rewrite(self.path, self._merge)
+    def uninstall(self, client: McpClient) -> str:
+        """Remove the entry; returns a sentence about it."""
+        if not self.path(client):
+            return f"Removed {self.name!r} from Claude Code." if self._remove_by_claude() else ""
+        return self._rewrite(client, lambda _: None, "Removed {!r} from {}.")
 
-    def _merge(self, before: str) -> str:
-        merge = merge_toml if self.client.toml else merge_json
-        return merge(before, self.client.key, self.name, self.value)
+    def _rewrite(self, client: McpClient, change: Change, sentence: str) -> str:
+        path = self.path(client)
+        changed, backup = rewrite(path, self._edit(client, change))
+        if not changed:
+            return ""
+        return sentence.format(self.name, path) + (f" As it was: {backup}" if backup else "")
+
+    def _edit(self, client: McpClient, change: Change) -> Callable[[str], str]:
+        edit = edit_toml if client.toml else edit_json
+        return partial(edit, key=client.key, name=self.name, change=change)
+
+    def _add_by_claude(self, value: Mapping[str, Any]) -> str:
+        add = ("add-json", "--scope", "user", self.name, json.dumps(value, ensure_ascii=False))
+        # It does not replace an entry.
+        if not _run_claude(*add) and not (self._remove_by_claude() and _run_claude(*add)):
+            raise ValueError("`claude mcp add-json` failed.")
+        return f"Added {self.name!r} to Claude Code, for all projects."
+
+    def _remove_by_claude(self) -> bool:
+        return _run_claude("remove", "--scope", "user", self.name)
+
+
+def _merge(before: Mapping[str, Any] | None, value: dict[str, Any]) -> dict[str, Any]:
+    """The new entry with what the user has added to the old one."""
+    kept = before if isinstance(before, dict) else {}
+    return {**value, **{name: one for name, one in kept.items() if name not in TRANSPORT_KEYS}}
+
+
+def run(server: ServerEntry, chosen: str, action: str) -> int:
+    """Do `print`, `install` or `uninstall` for a client, or for all that this machine has; the exit status."""
+    names = [name for name in CLIENTS if _is_present(name, server)] if chosen == ALL else [chosen]
+    if not names:
+        raise ValueError(f"None of the clients is set up on this machine. Name one: {', '.join(CLIENTS)}.")
+    failed = 0
+    for name in names:
+        try:
+            _act(server, CLIENTS[name], action)
+        except (OSError, ValueError) as error:
+            if chosen != ALL:
+                raise
+            failed += 1
+            print(f"{CLIENTS[name].title}: {error}", file=sys.stderr)
+    return 1 if failed == len(names) else 0
+
+
+def _act(server: ServerEntry, client: McpClient, action: str) -> None:
+    if action == "uninstall":
+        print(server.uninstall(client) or f"{client.title} has no entry {server.name!r}.")
+        return
+    if action == "install":
+        print(server.install(client) or f"{client.title} has this entry {server.name!r} already.")
+    else:
+        where = server.path(client) or "its own settings, by `claude mcp add-json`"
+        text = server.text(client)
+        print(f"For {client.title}, in {where}:", file=sys.stderr)
+        print(text, end="")
+    for note in _notes(server, client):
+        print(note, file=sys.stderr)
+
+
+def _notes(server: ServerEntry, client: McpClient) -> list[str]:
+    """What the user must know to use the entry."""
+    notes = [client.note] if client.note else []
+    if server.port is not None:
+        folder = f" -C {server.workspace}" if server.workspace is not None else ""
+        notes.append(f"Set {TOKEN} for both, and start: toolroll mcp --http --port {server.port}{folder}")
+    elif server.workspace is not None and client.in_session and not server.in_project(client):
+        notes.append(f"Without -C, {client.title} would use the folder of each session. This entry always uses one.")
+    elif server.in_project(client):
+        notes.append("Others who use this file need `toolroll` on their PATH.")
+    return notes
+
+
+def _is_present(name: str, server: ServerEntry) -> bool:
+    """Whether this machine has the client: its program, or the folder of its settings."""
+    client = CLIENTS[name]
+    if server.project:
+        return bool(client.project)
+    path = server.path(client)
+    return bool(shutil.which(name)) or (bool(client.path) and os.path.isdir(os.path.dirname(path)))
+
+
+def _claude() -> str | None:
+    return shutil.which("claude")
+
+
+def _run_claude(*words: str) -> bool:
+    return run_for_operator([_claude() or "claude", "mcp", *words]) == 0
 
 
 def own_command() -> tuple[str, ...]:
-    """The absolute command line that starts this program."""
+    """The command line that starts this program on this machine."""
+    if (source := _uvx_source()) is not None:  # its cache is cleaned
+        return ("uvx", "--from", source, "toolroll")
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program).startswith("toolroll") and os.access(program, os.X_OK) and os.path.isfile(program):
         return (program,)
     return (sys.executable, "-P", "-m", "toolroll")  # -P: import nothing from the folder where the client starts it
 
 
-def _config(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
-    if platform == "darwin":
-        return "~/Library/Application Support"
-    if platform == "win32":
-        return environment.get("APPDATA") or "~/AppData/Roaming"
-    return environment.get("XDG_CONFIG_HOME") or "~/.config"
+def shared_command() -> tuple[str, ...]:
+    """The command line that starts this program on any machine."""
+    source = _uvx_source()
+    return ("toolroll",) if source is None or os.path.isabs(source) else ("uvx", "--from", source, "toolroll")
+
+
+def _uvx_source() -> str | None:
+    """What uvx was given, if it has started this program."""
+    try:
+        with open(f"/proc/{os.getppid()}/cmdline", "rb") as file:
+            words = file.read().decode(errors="surrogateescape").split("\0")[:-1]
+    except OSError:
+        return None
+    return find_uvx_source(words)
+
+
+def find_uvx_source(words: Sequence[str]) -> str | None:
+    """The package that a command line of `uvx` or `uv tool run` runs; None for another program."""
+    match [os.path.basename(words[0]) if words else "", *words[1:]]:
+        case ["uv", "tool", "run" | "uvx", *rest] | ["uvx", *rest]:
+            pass
+        case _:
+            return None
+    for at, word in enumerate(rest):
+        option, equals, value = word.partition("=")
+        if option == "--from" and (equals or at + 1 < len(rest)):
+            source = value if equals else rest[at + 1]
+            return os.path.abspath(source) if os.path.exists(source) else source
+        if word.startswith("toolroll"):
+            name, _, version = word.partition("@")
+            return f"{name}=={version}" if version not in ("", "latest") else name
+    return "toolroll"

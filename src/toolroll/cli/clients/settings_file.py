@@ -1,84 +1,19 @@
-"""Set one entry in a settings file of another program, and change nothing else."""
+"""Change a settings file of another program: atomically, through links, with a backup."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
-import tomllib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 _MAX_LINKS = 40  # as the kernel
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def merge_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
-    """The JSON text with `key.name` set; ValueError when it is not a JSON object or `key` is not one."""
-    found = _json(before) if before.strip() else {}
-    table = found.setdefault(key, {})
-    if not isinstance(table, dict):
-        raise ValueError(f"{key!r} in it is no object")
-    table[name] = value
-    return json.dumps(found, indent=_indent(before), ensure_ascii=False, allow_nan=False) + "\n"
+def rewrite(path: str, edit: Callable[[str], str]) -> tuple[bool, str | None]:
+    """Replace a file atomically by `edit` of its text. Returns whether it changed, and the backup of what it was.
 
-
-def _json(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text.removeprefix("\ufeff"))
-    except ValueError as error:
-        raise ValueError(f"it is not plain JSON ({error}); comments would be lost") from None
-    if not isinstance(found, dict):
-        raise ValueError("it holds no JSON object")
-    return found
-
-
-def _indent(text: str) -> int | str:
-    """The indentation of the file: the blanks before its first key."""
-    second = text.partition("\n")[2]
-    blanks = second[: len(second) - len(second.lstrip(" \t"))]
-    return "\t" if blanks.startswith("\t") else len(blanks) or 2
-
-
-def merge_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
-    """The TOML text with the table `key.name` set; all other lines stay. ValueError as for JSON."""
-    known = _toml(before)
-    kept = "".join(_without(before, f"{key}.{name}"))
-    body = "".join(f"{word} = {json.dumps(one, ensure_ascii=False)}\n" for word, one in value.items())
-    after = f"{kept.rstrip()}\n\n[{key}.{_toml_key(name)}]\n{body}".lstrip()
-    table = known.get(key, {})
-    if not isinstance(table, dict) or _toml(after) != {**known, key: {**table, name: value}}:
-        raise ValueError(f"its {key!r} is written in a way that cannot be added to")
-    return after
-
-
-def _toml_key(name: str) -> str:
-    """A name as a TOML key, quoted if needed."""
-    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-
-
-def _toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"it is not valid TOML ({error})") from None
-
-
-def _without(text: str, table: str) -> Iterator[str]:
-    """The lines outside this table and its subtables."""
-    inside = False
-    for line in text.splitlines(keepends=True):
-        header = line.strip()
-        if header.startswith("["):
-            title = header.strip("[]").split("]")[0].replace('"', "").strip()
-            inside = title == table or title.startswith(f"{table}.")
-        if not inside:
-            yield line
-
-
-def rewrite(path: str, merge: Callable[[str], str]) -> str | None:
-    """Replace a file atomically by `merge` of its text; returns the backup of a file that changed."""
+    Raises ValueError when the text cannot be edited, and leaves the file unchanged.
+    """
     real = _follow_links(path)
     try:
         with open(real, "rb") as file:
@@ -86,20 +21,19 @@ def rewrite(path: str, merge: Callable[[str], str]) -> str | None:
         mode = os.stat(real).st_mode & 0o777
     except FileNotFoundError:
         data, mode = b"", 0o600
-        os.makedirs(os.path.dirname(real), exist_ok=True)
     try:
         before = data.decode()
-        after = _keep_line_ends(before, merge(before))
+        after = _keep_line_ends(before, edit(before))
     except ValueError as error:
-        raise ValueError(f"{path!r} is left as it is: {error}. Add the entry by hand.") from None
+        raise ValueError(f"{path!r} is left as it is: {error}. Change the entry by hand.") from None
     if after == before:
-        return None
-    backup = (
-        _write_file(_free_backup_name(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}"), before, mode) if before else None
-    )
+        return False, None
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    backup = _write_file(_free_backup_name(f"{real}.{stamp}"), before, mode) if before else None
     draft = _write_file(f"{real}.{os.getpid()}.draft", after, mode)
     os.replace(draft, real)
-    return backup
+    return True, backup
 
 
 def _keep_line_ends(before: str, after: str) -> str:

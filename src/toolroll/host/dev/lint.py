@@ -30,7 +30,7 @@ _UTF8 = b"\xef\xbb\xbf"
 def choose(projects: Projects, action: Action, path: str, select: str, seconds: float) -> tuple[list[Linter], str]:
     """The linters to ask about a file or folder, and a note on what none of them knows."""
     files = _files(projects, path)
-    where = "/".join(projects.files.key(path)) or "."
+    where = projects.locate(path)
     found: dict[str, Linter] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
@@ -50,7 +50,7 @@ def choose(projects: Projects, action: Action, path: str, select: str, seconds: 
 
 
 def _files(projects: Projects, path: str) -> list[str]:
-    where = "/".join(projects.files.key(path)) or "."
+    where = projects.locate(path)
     if FileTree(projects.files).item(path).kind != "directory":
         return [where]
     found = projects.find_files(engines.pattern(), Scope(where, skip=_FOREIGN))

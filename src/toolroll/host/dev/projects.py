@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.root import Root
-from toolroll.result import ToolError
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -44,6 +44,17 @@ class Projects:
     @property
     def root(self) -> str:
         return self.files.root.path
+
+    def locate(self, path: str) -> str:
+        """A path as the workspace has it; ToolError for one in a further root, where programs would not find it."""
+        parts = self.files.key(path)
+        name, _, _ = self.files.root.owner(parts)
+        if name:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"{path!r} is in the root {name!r}; this works in the workspace. Use `bash` with `cwd` {name!r}.",
+            )
+        return "/".join(parts) or "."
 
     def find_files(self, pattern: str, scope: Scope) -> FindResult:
         return self.search.find(pattern, scope, sort="path", token=self.call.token)

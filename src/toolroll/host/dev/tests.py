@@ -48,7 +48,7 @@ class Project:
 def find(projects: Projects, path: str, asked: str) -> Project:
     """The project that a path belongs to; raises ToolError when there is none with tests."""
     item = FileTree(projects.files).item(path)
-    where = "/".join(projects.files.key(path)) or "."
+    where = projects.locate(path)
     start = where if item.kind != "file" else where.rpartition("/")[0] or "."
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
     if item.kind == "file" and wanted is None:

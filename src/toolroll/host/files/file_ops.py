@@ -15,7 +15,7 @@ from toolroll.host.files.spill import PREFIX
 from toolroll.host.files.tree import FileTree, TreeItem
 from toolroll.host.files.trust import Trust
 from toolroll.host.files.versions import Version, digest, modified_error, stamp_of
-from toolroll.host.files.workspace import Workspace
+from toolroll.host.files.workspace import JUDGED, Workspace
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.policy import paths
@@ -172,9 +172,9 @@ class OpsWorkspace(Workspace):
         data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
         return self._store(ContentChange(draft.path, draft.data, data, draft.encoding))
 
-    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> None:
-        for draft, text, note in drafts:
-            self.save(draft, text, note)
+    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> tuple[str, ...]:
+        changes = [self.save(draft, text, note) for draft, text, note in drafts]
+        return tuple(change.verdict for change in changes[:JUDGED] if change.verdict)
 
     def _store(self, change: ContentChange) -> ContentChange:
         self._check_size(change.path, len(change.after), self._limits.write_bytes)
@@ -220,6 +220,9 @@ class OpsTree(FileTree):
             return _item(where, self._root.ops.stat(where))
         except FileNotFoundError:
             raise self._files.missing(path) from None
+
+    def is_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - such stores have no folders of their own
+        return False
 
     def is_file(self, path: str) -> bool:
         try:

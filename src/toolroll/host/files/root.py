@@ -157,6 +157,11 @@ class Root:
         """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
         return self._read(path).text
 
+    @property
+    def name(self) -> str:
+        """The base name of the folder, as the caller gave it."""
+        return os.path.basename(self._typed)
+
     others: Mapping[str, Root] = {}
     """Further folders by the names under which they are seen in this one."""
 

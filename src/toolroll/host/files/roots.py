@@ -50,18 +50,17 @@ class RootGroup(Root):
     def add(self, other: Root) -> None:
         """Take a folder in; WorkspaceError when its name is taken, or one of the folders is in the other."""
         try:
-            self._check_new(other.path)
+            self._check_new(other.path, other.name)
         except BaseException:
             other.close()
             raise
-        self.others[os.path.basename(other.path)] = other
+        self.others[other.name] = other
         self.trust = TrustGroup(self._own_trust, self.others)
 
-    def _check_new(self, path: str) -> None:
+    def _check_new(self, path: str, name: str) -> None:
         for known in self.folders:
             if is_beneath(path, known) or is_beneath(known, path):
                 raise WorkspaceError(f"The root {path!r} overlaps with {known!r}. Name folders that are apart.")
-        name = os.path.basename(path)
         if name in self.others or super().has(name):
             raise WorkspaceError(
                 f"The root {path!r} clashes: paths in it would begin with {name!r}, which is "

@@ -152,6 +152,18 @@ class FileTree:
             return False
         return True
 
+    def is_empty_folder(self, path: str) -> bool:
+        """Whether a folder without content is there."""
+        try:
+            root, where = self._files.where(path)
+            fd = root.folder(where)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        try:
+            return not os.listdir(fd)
+        finally:
+            os.close(fd)
+
     def set_executable(self, path: str, on: bool) -> None:
         """Set or clear the right to execute a file, for each class that may read it."""
         self.set_mode(path, lambda now: now | ((now & 0o444) >> 2) if on else now & ~0o111)

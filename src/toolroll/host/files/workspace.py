@@ -19,6 +19,7 @@ from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
+from toolroll.host.files.verdict import find_break
 from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.tree import FileTree
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
+JUDGED = 20  # files of many that are looked at whether they still parse
 _SPLIT = "Make several smaller files of it."
 
 
@@ -174,8 +176,11 @@ class Workspace(FileReader):
                 self._recorder.note[draft.path] = dict(note)
         return change
 
-    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> None:
-        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them."""
+    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> tuple[str, ...]:
+        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them.
+
+        Says where files do not parse any more, of the first ones.
+        """
         for at in range(0, len(drafts), _TOGETHER):
             with ExitStack() as held:
                 saves = list(self._saves(drafts[at : at + _TOGETHER], held))
@@ -185,6 +190,8 @@ class Workspace(FileReader):
                     one.new.settle()
                 for one in saves:
                     self._finish(one)
+        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:JUDGED])
+        return tuple(said for one in first if (said := find_break(*one)))
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
         """Make everything ready, so that putting the new files in their places is all that is left."""

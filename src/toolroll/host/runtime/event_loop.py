@@ -60,12 +60,11 @@ class EventLoop:
 
     def close(self) -> None:
         """Cancel what still runs, and end the loop."""
-        import asyncio
-
         with self._lock:
             loop, thread, self._closed = self._loop, self._thread, True
         if loop is None or thread is None or loop.is_closed():
             return
+        import asyncio
 
         async def end() -> None:
             left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -243,18 +243,18 @@ class CommandLauncher:
 
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
-        import shutil
-
-        from toolroll.host.shell.process_group import process_registry
-
         self._end()
-        process_registry().rest()
         with self._lock:
             temp, self._temp = self._temp, None
             if self._sandbox is not None:
                 self._sandbox.close()
                 self._sandbox = None
-        if temp is not None:
+        if temp is not None:  # else no command was started
+            import shutil
+
+            from toolroll.host.shell.process_group import process_registry
+
+            process_registry().rest()
             # What a command has made unremovable stays where temporary files are swept anyway.
             shutil.rmtree(temp, ignore_errors=True)
 
@@ -276,12 +276,14 @@ class CommandLauncher:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
 
     def _end(self) -> None:
-        from toolroll.host.shell.supervisor import EndReason
-
         with self._lock:
             self._closed = True
             self._lock.wait_for(lambda: self._starting == 0)
             running = [one for one in self._running if not one.over]
+        if not running:
+            return
+        from toolroll.host.shell.supervisor import EndReason
+
         for one in running:
             one.ask(EndReason.CANCELLED)
         for one in running:

@@ -26,6 +26,7 @@ from toolroll.text.lines import adapt, feeds
 Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
 _MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
+_MOST_EVERY = 500_000  # of a quote whose places are all replaced
 _SPACE = b" \t"
 _ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
 
@@ -51,7 +52,9 @@ def replace(
         made = replace(text.replace("\r", "\n"), old, new, every=every, near_line=near_line, first=first, level=level)
         return dataclasses.replace(made, text=made.text.replace("\n", "\r"))
     source = EditSource(text)
-    spans = find_exact(text, old, None if every else _MOST_PLACES)
+    spans = find_exact(text, old, _MOST_EVERY if every else _MOST_PLACES)
+    if len(spans) == _MOST_EVERY:
+        raise refusals.too_many(_MOST_EVERY)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
     if spans and level != "exact":
@@ -84,6 +87,8 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
         return None
     if feed >= 0 and ("\r" in new or data[max(0, feed - 1) : feed] == b"\r"):
         written = adapt(new, "\r\n" if data[max(0, feed - 1) : feed] == b"\r" else "\n").encode("utf-8")
+    if written == quote:
+        return None  # its line ends are all that differs
     first = feeds(data, start) + 1
     last = first + data.count(b"\n", start, max(start, end - 1))
     whole = memoryview(data)
@@ -145,6 +150,7 @@ def _check(old: str, new: str) -> None:
 def _nearest(source: EditSource, spans: list[Span], near_line: int) -> Span:
     """Of places that are equally good, the one nearest to a line, if one is nearest."""
     best = min(span.relation.cost for span in spans)
+    _ = source.starts  # for many places
     ranked = sorted(
         (abs(source.line_at(span.start) - near_line), span.start, span) for span in spans if span.relation.cost == best
     )

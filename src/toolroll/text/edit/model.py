@@ -109,6 +109,8 @@ class EditSource:
 
     def line_at(self, place: int) -> int:
         """The number of the line that a place is in, from 1."""
+        if "starts" not in self.__dict__:  # few places of a long text are found sooner than all of its lines
+            return self.text.count("\n", 0, place) + 1
         return bisect_right(self.starts, place)
 
     def windows(self, quoted: Sequence[str]) -> Iterator[int]:

@@ -18,6 +18,7 @@ _LISTED, _TOLD = 10, 100  # line numbers in the message, and in the details
 _COMPARED = 20_000  # lines compared by likeness
 _MOST_TEXT = 8_000_000  # characters of a file in which near lines are looked for
 _MOST_QUOTED = 400  # lines of a quote that is corrected
+_ALIKE = 75  # percent of two lines' letters, so that one may be a misquote of the other
 _WIDTH = 160
 
 
@@ -220,12 +221,12 @@ def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) 
     ways = indent.readings(wanted, [q for q, _ in same], [a for _, a in same], shift) if shift else ()
     if low < 0 or high > len(source.lines) or (new and len(ways) != 1):
         return None
-    own = _own_lines(quoted, pairs, low, high)
+    own, sure = _own_lines(source, quoted, pairs, low, high)
     carried: list[str] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, quoted, wanted, autojunk=False).get_opcodes():
         if kind == "equal":
             carried += [source.lines[line] for lines in own[a:b] for line in lines]
-        elif any(len(lines) != 1 for lines in own[a:b]):
+        elif any(len(own[at]) != 1 or at not in sure for at in range(a, b)):
             return None
         else:
             carried += ways[0][c:d] if new else []
@@ -242,20 +243,25 @@ def _paired(source: EditSource, start: int, quoted: Sequence[str]) -> dict[int, 
     return {a + at: low + b + at for a, b, size in blocks for at in range(size)}
 
 
-def _own_lines(quoted: Sequence[str], pairs: Mapping[int, int], low: int, high: int) -> list[list[int]]:
-    """For each quoted line the file's lines from `low` to before `high` that stand for it: mostly one.
+def _own_lines(
+    source: EditSource, quoted: Sequence[str], pairs: Mapping[int, int], low: int, high: int
+) -> tuple[list[list[int]], set[int]]:
+    """For each quoted line the file's lines from `low` to before `high` that stand for it, mostly one; which are sure.
 
-    Lines in a gap of the same size stand for each other; the lines of another gap belong to the line before it.
+    Lines that are alike stand for each other in a gap of the same size; others belong to the line before them.
     """
+    from rapidfuzz import fuzz
+
     own: list[list[int]] = [[pairs[at]] if at in pairs else [] for at in range(len(quoted))]
     known = [(-1, low - 1), *sorted(pairs.items()), (len(quoted), high)]
+    sure = set(pairs)
     for (a, b), (c, d) in itertools.pairwise(known):
-        if c - a == d - b:
-            for at in range(1, c - a):
-                own[a + at] = [b + at]
-        else:
-            own[max(a, 0)] += range(b + 1, d)
-    return own
+        for line in range(b + 1, d):
+            at = a + line - b
+            same = c - a == d - b and fuzz.ratio(quoted[at].strip(), source.lines[line].strip()) >= _ALIKE
+            own[at if same else max(a, 0)].append(line)
+            sure |= {at} if same else set()
+    return own, sure
 
 
 def _widened(source: EditSource, span: Span, written: str) -> Suggestion | None:

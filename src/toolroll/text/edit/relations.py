@@ -184,12 +184,13 @@ def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> tup
     return (_cut(lines, found),) if whole and first in known and not own else ()
 
 
-_FENCE = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1[ \t]*\n?\Z", re.DOTALL)
+_FENCE = re.compile(r"(```+|~~~+)[^`]*")
 
 
 def _without_fence(text: str) -> str | None:
-    found = _FENCE.match(text)
-    return found[2] if found else None
+    lines = text.strip().split("\n")
+    found = _FENCE.fullmatch(lines[0])
+    return "\n".join(lines[1:-1]) if found and len(lines) > 1 and lines[-1].strip() == found[1] else None
 
 
 def _fence_off(new: str) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 
 from toolroll.result import ErrorCode, ToolError
 
-Status = Literal["pending", "in_progress", "completed"]
+Status = Literal["pending", "in_progress", "completed", "cancelled"]
 Priority = Literal["high", "medium", "low"]
 
 _MAX_ITEMS = 200  # items of a list
 _MAX_CONTENT_CHARS = 2000  # characters
 _MAX_ID_CHARS = 64
-_BOXES: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+_BOXES: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def report_todos(todos: Sequence[Todo], status: Status | None = None, priority: 
         completed,
         counts["in_progress"],
         counts["pending"],
-        total - completed,
+        total - completed - counts["cancelled"],
         100 * completed // total if total else 0,
         _warning(todos),
     )

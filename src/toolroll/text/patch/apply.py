@@ -80,6 +80,13 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     return Applied(out.text(), tuple(landed[number] for number in sorted(landed)))
 
 
+def is_quoted_once(text: str, hunks: Sequence[Hunk]) -> bool:
+    """Whether the old lines of each hunk stand in the text once, to the letter."""
+    view = FileLines(text)
+    sides = [Side(hunk, at) for at, hunk in enumerate(hunks, 1)]
+    return all(side.old and len(view.places(side, 2)[0]) == 1 for side in sides)
+
+
 def _written(view: FileLines, one: Placed, exact: bool) -> tuple[str, ...] | None:
     """The lines of a hunk with the new ones written as the file would have them; None if that is not certain.
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.text.patch.binary import BinaryPatch
 
 Kind = Literal["change", "create", "delete", "rename", "copy"]
 _SWAPPED = str.maketrans("-+", "+-")
@@ -92,6 +95,8 @@ class FilePatch:
     """The names carry no a/ and b/: they come from rename or copy lines, or from the Begin/End Patch form."""
     blind: bool = False
     """A deletion that does not show what is deleted."""
+    binary: BinaryPatch | None = None
+    """What happens to the bytes of a file that is no text."""
     line: int = 0
 
     def reversed(self) -> FilePatch:
@@ -105,6 +110,7 @@ class FilePatch:
             old_mode=self.new_mode,
             new_mode=self.old_mode,
             hunks=tuple(hunk.reversed() for hunk in self.hunks),
+            binary=self.binary.reversed() if self.binary else None,
         )
 
 

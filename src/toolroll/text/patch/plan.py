@@ -8,10 +8,12 @@ from dataclasses import replace
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit import omissions
 from toolroll.text.patch import blocks, errors, unified, v4a
-from toolroll.text.patch.apply import Applied, apply
+from toolroll.text.patch.apply import Applied, apply, is_quoted_once
 from toolroll.text.patch.model import FilePatch
 from toolroll.text.patch.paths import Relative, resolve_names
 from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
+
+Stale = Callable[[str], ToolError | None]
 
 
 def plan(
@@ -21,19 +23,24 @@ def plan(
     reverse: bool = False,
     exists: Callable[[str], bool],
     read: Callable[[str], str],
+    read_bytes: Callable[[str], bytes] = lambda _path: b"",
+    stale: Stale = lambda _path: None,
     relative: Relative = lambda _path: None,
     folder: str = ".",
 ) -> list[PatchStep]:
     """What carries out the patch, in the order to do it. Raises ToolError unless every hunk of it applies.
 
-    Its names are beneath `folder`, which is only for messages; `relative` gives those of absolute paths.
+    Its names are beneath `folder`, which is only for messages; `relative` gives those of absolute paths. A file for
+    which `stale` has an error must be quoted once, to the letter.
     """
     if not patch_text.strip():
         raise ToolError(ErrorCode.VALIDATION, "The patch is empty.")
+    if len(patch_text) > _MOST_TEXT:
+        raise ToolError(ErrorCode.TOO_LARGE, f"The patch has {len(patch_text)} characters. Send it in several parts.")
     files = resolve_names(parse(patch_text), strip, exists, relative)
     if reverse:
         files = [one.reversed() for one in reversed(files)]
-    planner = _Planner(PatchedTree(exists, read), files, reverse, folder)
+    planner = _Planner(PatchedTree(exists, read, read_bytes), files, reverse, folder, stale)
     for file in files:
         planner.take(file)
     return planner.changes()
@@ -46,9 +53,13 @@ def parse(patch_text: str) -> list[FilePatch]:
     return blocks.parse(patch_text) if blocks.is_blocks(patch_text) else unified.parse(patch_text)
 
 
+_MOST_TEXT = 16_000_000  # characters of a patch
+
+
 class _Planner:
-    def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool, folder: str) -> None:
+    def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool, folder: str, stale: Stale) -> None:
         self._tree = tree
+        self._stale = stale
         self._folder = folder
         self._before: dict[str, int] = {}  # files that are as the patch makes them, and a line of each
         self._reverse = reverse
@@ -101,6 +112,11 @@ class _Planner:
                 f"The patch deletes {file.new!r} without showing its text, so that cannot be taken back.",
             )
         path = _name(file.new)
+        if file.binary:
+            self._check_free(path, file)
+            mode = 0o755 if (file.new_mode or 0) & 0o100 else None
+            self._tree.put(path, PatchNode(None, None, mode, data=file.binary.apply(b"", path)))
+            return
         applied = apply("", file.hunks, name=path)
         self._check_free(path, file, applied.text)
         mode = 0o755 if (file.new_mode or 0) & 0o100 else None
@@ -111,7 +127,9 @@ class _Planner:
         node = self._tree.source(path)
         if node is None:
             raise _missing(path, file, "deletes")
-        applied = None if file.blind else self._applied(path, node, file)
+        if file.binary and file.binary.apply(self._tree.data(node), path):
+            raise _differs(path, file)
+        applied = None if file.blind or file.binary else self._applied(path, node, file)
         if applied is not None and applied.text:
             raise _differs(path, file)
         self._tree.drop(path, () if applied is None else applied.hunks)
@@ -145,12 +163,16 @@ class _Planner:
             mode = 0o755 if file.new_mode & 0o100 else 0o644
         text = node.text if applied is None else applied.text
         hunks = node.hunks if applied is None else (*node.hunks, *applied.hunks)
-        self._tree.put(path, PatchNode(text, node.origin, mode, hunks))
+        data = file.binary.apply(self._tree.data(node), path) if file.binary else node.data
+        self._tree.put(path, PatchNode(text, node.origin, mode, hunks, data))
 
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
         text = self._tree.text(node)
         added = (line for hunk in file.hunks for mark, line in zip(hunk.marks, hunk.texts, strict=True) if mark == "+")
         omissions.check("\n".join(added), lambda: text, path)
+        error = self._stale(node.origin) if node.origin is not None else None
+        if error is not None and not is_quoted_once(text, file.hunks):
+            raise error
         found = apply(text, file.hunks, name=below(self._folder, path))
         if found.before:
             self._before[path] = found.hunks[0].line

@@ -23,6 +23,8 @@ class PatchStep:
     """0o644 or 0o755 where the patch says so; None to leave it, or for an ordinary new file."""
     created: bool = False
     hunks: tuple[Landed, ...] = ()
+    data: bytes | None = None
+    """The whole new content of a file that is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,18 @@ class PatchNode:
     origin: str | None = None
     mode: int | None = None
     hunks: tuple[Landed, ...] = ()
+    data: bytes | None = None
 
 
 class PatchedTree:
     """The files before the patch, and what has become of them so far."""
 
-    def __init__(self, exists: Callable[[str], bool], read: Callable[[str], str]) -> None:
+    def __init__(
+        self, exists: Callable[[str], bool], read: Callable[[str], str], read_bytes: Callable[[str], bytes]
+    ) -> None:
         self._exists = exists
         self._read = read
+        self._read_bytes = read_bytes
         self._before: dict[str, PatchNode | None] = {}
         self._now: dict[str, PatchNode | None] = {}
         self._gone: dict[str, tuple[Landed, ...]] = {}
@@ -75,6 +81,12 @@ class PatchedTree:
         if node.origin not in self._texts:
             self._texts[node.origin] = self._read(node.origin)
         return self._texts[node.origin]
+
+    def data(self, node: PatchNode) -> bytes:
+        """The bytes of a file."""
+        if node.data is not None or node.origin is None:
+            return node.data or b""
+        return self._read_bytes(node.origin)
 
     def put(self, path: str, node: PatchNode) -> None:
         """A file has this name from now on."""
@@ -113,11 +125,11 @@ class PatchedTree:
             deleted = was is not None and path not in moves
             return PatchStep("delete", path, hunks=self._gone.get(path, ())) if deleted else None
         created = was is None or path in moves
-        change = PatchStep("write", path, self._new_text(node), None, node.mode, created, node.hunks)
+        change = PatchStep("write", path, self._new_text(node), None, node.mode, created, node.hunks, node.data)
         if node.origin == path:
-            return change if change.text is not None or node.mode is not None else None
+            return change if change.text is not None or node.data is not None or node.mode is not None else None
         if node.origin is None:
-            return replace(change, text=node.text or "")
+            return change if node.data is not None else replace(change, text=node.text or "")
         change = replace(change, source=node.origin)
         if moves.get(node.origin) == path:
             return replace(change, kind="move")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.patch import binary, names
 from toolroll.text.patch import hunks as body
-from toolroll.text.patch import names
 from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
 
 _BINARY = re.compile(r"Binary files (.*) differ$")
@@ -73,7 +73,10 @@ def _unsupported(at: int, what: str) -> ToolError:
 
 
 def _binary(at: int, name: str) -> ToolError:
-    return _unsupported(at, f"{name!r} is a binary file, which a patch of text cannot change. Leave it out")
+    return _unsupported(
+        at,
+        f"{name!r} is a binary file, and its new content is not in the patch. Make it with --binary",
+    )
 
 
 def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
@@ -115,6 +118,7 @@ class _Header:
     old_mode: int | None = None
     new_mode: int | None = None
     bare_names: bool = False
+    ids: tuple[str, str] = ("", "")
 
     def take(self, line: str, at: int) -> bool:
         """Read one line of it; False when the line is no part of it."""
@@ -132,7 +136,8 @@ class _Header:
             self.kind = "rename" if field == "rename" else "copy"
             self.bare_names = True
         elif field == "index":
-            mode = value.partition(" ")[2]
+            ids, _, mode = value.partition(" ")
+            self.ids = (ids.partition("..")[0], ids.partition("..")[2])
             if mode:
                 self.old_mode = self.new_mode = _mode(mode, at)
         elif field == "new file":
@@ -191,9 +196,12 @@ def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
             else:
                 header.new = names.unquote(name)
         at += 1
-    at = _check_text(lines, at, pair)
+    _check_text(lines, at, pair)
     old, new = pair or (None, None)
     hunks: tuple[Hunk, ...] = ()
+    if at < len(lines) and lines[at].startswith("GIT binary patch"):
+        patch, at = binary.parse(lines, at + 1, header.ids)
+        return _file(header, old, new, (), start, patch), at
     belongs = at < len(lines) and body.is_file(lines, at) and _belongs(lines, at, header, pair)
     if header.kind in ("create", "delete") and not belongs and at < len(lines) and body.is_file(lines, at):
         unreadable(at + 1, "these names are not those of the header above. Write the same name in both.")
@@ -217,21 +225,25 @@ def _belongs(lines: Sequence[str], at: int, header: _Header, pair: tuple[str, st
     return True
 
 
-def _check_text(lines: Sequence[str], at: int, pair: tuple[str, str] | None) -> int:
-    if at < len(lines):
-        line = lines[at].rstrip("\r")
-        if line.startswith("GIT binary patch") or _BINARY.match(line):
-            raise _binary(at, pair[1].partition("/")[2] or pair[1] if pair else line)
-    return at
+def _check_text(lines: Sequence[str], at: int, pair: tuple[str, str] | None) -> None:
+    if at < len(lines) and _BINARY.match(line := lines[at].rstrip("\r")):
+        raise _binary(at, pair[1].partition("/")[2] or pair[1] if pair else line)
 
 
-def _file(header: _Header, old: str | None, new: str | None, hunks: tuple[Hunk, ...], start: int) -> FilePatch:
+def _file(
+    header: _Header,
+    old: str | None,
+    new: str | None,
+    hunks: tuple[Hunk, ...],
+    start: int,
+    patch: binary.BinaryPatch | None = None,
+) -> FilePatch:
     if header.bare_names:
         old, new = header.old, header.new
     if old is None or new is None:
         unreadable(start + 1, "the names in this header cannot be told. Write '--- a/name' and '+++ b/name'.")
     unchanged = header.old_mode == header.new_mode
-    if header.kind == "change" and not hunks and unchanged:
+    if header.kind == "change" and not hunks and patch is None and unchanged:
         unreadable(start + 1, f"there is no hunk for {new!r}. Begin one with '@@ -1,3 +1,4 @@'.")
     return FilePatch(
         kind=header.kind,
@@ -242,5 +254,6 @@ def _file(header: _Header, old: str | None, new: str | None, hunks: tuple[Hunk, 
         new_mode=header.new_mode,
         git=True,
         bare_names=header.bare_names,
+        binary=patch,
         line=start + 1,
     )

@@ -40,11 +40,14 @@ class Replacements:
     """Files of types that are not opened here."""
     left: int = 0
     """Files that would change too, beyond the most that may."""
+    broken: tuple[str, ...] = ()
+    """Where files do not parse any more."""
 
     @property
     def note(self) -> str:
         skipped = f"({counted(self.skipped, 'file')} of types that are not allowed left alone.)" if self.skipped else ""
-        return f"{skipped}\n({self.left} more would change: raise `max_files`.)" if self.left else skipped
+        left = f"({self.left} more would change: raise `max_files`.)" if self.left else ""
+        return "\n".join(filter(None, [skipped, left, *self.broken]))
 
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
@@ -95,9 +98,8 @@ def multiedit(
         raise refused[0] if refused else _unchanged(kept)
     shown = files[: max_files if beyond == "leave" else None]
     _check(_count(files), len(shown), expected_count, max_files, len(found.entries))
-    if not preview:
-        _save(ctx, drafts[: len(shown)], backup)
-    return Replacements(shown, _count(shown), len(found.entries), preview, len(refused), len(files) - len(shown))
+    broken, left = () if preview else _save(ctx, drafts[: len(shown)], backup), len(files) - len(shown)
+    return Replacements(shown, _count(shown), len(found.entries), preview, len(refused), left, broken)
 
 
 def _unchanged(kept: int) -> ToolError:
@@ -108,10 +110,10 @@ def _count(files: Sequence[FileChange]) -> int:
     return sum(one.replacements for one in files)
 
 
-def _save(ctx: Context, drafts: Sequence[tuple[TextFile, str, Any]], backup: bool) -> None:
+def _save(ctx: Context, drafts: Sequence[tuple[TextFile, str, Any]], backup: bool) -> tuple[str, ...]:
     for draft, *_ in drafts if backup else ():
         ctx.files.back_up(draft)
-    ctx.files.save_all(drafts)
+    return ctx.files.save_all(drafts)
 
 
 def _draft(ctx: Context, path: str, refused: list[ToolError]) -> TextFile | None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.files.reader import TextFile
+from toolroll.host.files.reader import ContentChange, TextFile
+from toolroll.host.files.versions import modified_error
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import below, plan
 from toolroll.text.patch.tree import PatchStep
@@ -42,6 +43,8 @@ class Patched:
     applied: bool
     reversed: bool
     backups: list[str]
+    note: str = ""
+    """Which files were changed by others since they were read, and which do not parse any more."""
 
     @property
     def validated(self) -> bool:
@@ -67,7 +70,7 @@ def patch(
     drafts: dict[str, TextFile] = {}
 
     def read(name: str) -> str:
-        drafts[name] = ctx.files.draft(below(path, name))
+        drafts[name] = ctx.files.draft(below(path, name), quoted=True)
         return drafts[name].text
 
     changes = plan(
@@ -76,16 +79,21 @@ def patch(
         reverse=reverse,
         exists=lambda name: ctx.tree.is_file(below(path, name)),
         read=read,
+        read_bytes=lambda name: ctx.files.data(below(path, name), ctx.limits.write_bytes),
+        stale=lambda name: modified_error(drafts[name].path) if name in drafts and drafts[name].stale else None,
         relative=lambda name: ctx.files.relative(name, path),
         folder=path,
     )
     backups: list[str] = []
+    notes = [f"{one.path}: {one.since}" for one in drafts.values() if one.since]
     if not dry_run:
         backups = [ctx.files.back_up(drafts[one.path]) for one in changes if backup and one.path in drafts]
         for change in [_with_mode(ctx, path, one) for one in changes]:  # modes as they are before the first step
-            _carry_out(ctx, path, change, drafts)
+            notes.append(_carry_out(ctx, path, change, drafts))
     shown = "/".join(ctx.files.key(path)) or "."
-    return Patched([_told(one, shown) for one in changes], not dry_run, reverse, backups)
+    return Patched(
+        [_told(one, shown) for one in changes], not dry_run, reverse, backups, "\n".join(filter(None, notes))
+    )
 
 
 def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
@@ -95,30 +103,34 @@ def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
     return replace(change, mode=ctx.tree.item(below(folder, change.source)).mode & 0o777)
 
 
-def _carry_out(ctx: Context, folder: str, change: PatchStep, drafts: dict[str, TextFile]) -> None:
+def _carry_out(ctx: Context, folder: str, change: PatchStep, drafts: dict[str, TextFile]) -> str:
+    """Take one step; says where a file does not parse any more."""
     target = below(folder, change.path)
     source = below(folder, change.source) if change.source is not None else None
     if change.kind == "delete":
         ctx.tree.delete(target, recursive=False)
-        return
+        return ""
     if change.kind == "copy" and source is not None:
         ctx.tree.copy(source, target, False, ctx.token)
     elif change.kind == "move" and source is not None:
         ctx.tree.move(source, target, overwrite=False)
-    if change.text is not None:
-        _put(ctx, target, change, drafts)
+    if change.created and change.kind == "write" and ctx.tree.is_empty_folder(target):
+        ctx.tree.delete(target, recursive=False)  # what it held is deleted or moved by the same patch
+    written = _put(ctx, target, change, drafts) if change.text is not None or change.data is not None else None
     if change.mode is not None:
         ctx.tree.set_executable(target, bool(change.mode & 0o100))
+    return written.verdict if written is not None else ""
 
 
-def _put(ctx: Context, target: str, change: PatchStep, drafts: dict[str, TextFile]) -> None:
+def _put(ctx: Context, target: str, change: PatchStep, drafts: dict[str, TextFile]) -> ContentChange:
     text = change.text or ""
+    if change.data is not None:
+        return ctx.files.write(target, change.data, overwrite=True)
     if change.kind in ("move", "copy"):
-        ctx.files.save(ctx.files.draft(target), text)
-    elif change.path in drafts and not change.created:
-        ctx.files.save(drafts[change.path], text)
-    else:
-        ctx.files.write(target, text, overwrite=not change.created)
+        return ctx.files.save(ctx.files.draft(target), text)
+    if change.path in drafts and not change.created:
+        return ctx.files.save(drafts[change.path], text)
+    return ctx.files.write(target, text, overwrite=not change.created)
 
 
 def _told(change: PatchStep, folder: str) -> PatchedFile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -10,65 +10,12 @@ from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Suggestion, ToolE
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, notebook
 from toolroll.text.lines import counted
+from toolroll.text.shown_lines import ShownLines
 from toolroll.tool import Effect, tool
 
-_NUMBERED = "{}\t{}"
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+_ALL = 10**9
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
-
-
-@dataclass(slots=True)
-class ShownLines:
-    """Lines of a file. `content` is the text itself; the model sees it with line numbers."""
-
-    path: str
-    content: str
-    start: int
-    line_count: int
-    total_lines: int | None
-    truncated: bool
-    ended: bool = False
-    """A line feed follows the last line shown, and then the file ends."""
-    form: str = _NUMBERED
-    """How a line is written: its number, then its text."""
-    more: Suggestion | None = None
-    images: tuple[Image, ...] = ()
-    meta: dict[str, str] = field(default_factory=dict)
-    """The encoding, if it had to be guessed."""
-
-    @property
-    def last(self) -> int:
-        """The number of the last line shown."""
-        return self.start + self.line_count - 1
-
-    @property
-    def exact(self) -> str:
-        """The content with the line feed that ends the file, if all of it is shown."""
-        return self.content + "\n" if self.ended and self.start == 1 else self.content
-
-    def numbered(self, form: str) -> str:
-        """The lines, each behind its number; in words what has none."""
-        if self.images:
-            return f"{self.path}: an image of {len(self.images[0].data)} bytes."
-        if not self.line_count:
-            total = self.total_lines
-            return f"{self.path} has {counted(total, 'line')}." if total else f"{self.path} is empty."
-        shown = enumerate(self.content.split("\n"), self.start)
-        if form == _NUMBERED:  # mostly, and this way takes half the time
-            return "\n".join([f"{number}\t{line}" for number, line in shown])
-        return "\n".join([form.format(number, line) for number, line in shown])
-
-    def __str__(self) -> str:
-        return self.numbered(self.form)
-
-    @property
-    def note(self) -> str:
-        """What is not shown, and what was guessed, in words."""
-        guessed = f"(Not UTF-8: read as {self.meta['encoding']}.)" if self.meta else ""
-        if not self.truncated:
-            return guessed
-        total = "many" if self.total_lines is None else self.total_lines
-        return f"(Lines {self.start}-{self.last} of {total}.){guessed and f' {guessed}'}"
 
 
 @tool(Effect.READ)
@@ -84,12 +31,23 @@ def read(
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
+    levels: Annotated[int, Field(ge=0), "Levels of a folder to list; without any, a folder is refused."] = 0,
+    span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
+    tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
+    force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
         return _image(ctx, path, mime)
+    if levels and not ctx.tree.is_file(path):
+        return _names(ctx, path, levels, offset, limit)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
+    if span is not None:
+        offset, end = _ends(span)
+    if tail is not None:
+        found = ctx.files.window(path, 1, _ALL, ctx.call.token, encoding)
+        offset = max(1, len(found.lines) - tail + 1)
     if end is not None:
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
@@ -103,6 +61,12 @@ def read(
     if found.encoding.guessed:
         shown = replace(shown, meta={"encoding": found.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
+
+
+def _ends(span: tuple[int, ...]) -> tuple[int, int | None]:
+    if len(span) != 2 or span[0] < 1 or not (span[1] == -1 or span[1] >= span[0]):
+        raise ToolError(ErrorCode.VALIDATION, f"`span` is the first and the last line, or -1, not {list(span)}.")
+    return span[0], None if span[1] == -1 else span[1]
 
 
 def _shown(
@@ -122,12 +86,22 @@ def _shown(
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
-    return ShownLines(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more=more)
+    return ShownLines(
+        path, "\n".join(kept), start, len(kept), total, truncated, ended=ended and not truncated, more=more
+    )
 
 
 def _image(ctx: Context, path: str, mime: str) -> ShownLines:
     data = ctx.files.data(path, MAX_IMAGE_BYTES)
     return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+
+
+def _names(ctx: Context, path: str, levels: int, offset: int, limit: int) -> ShownLines:
+    where, items = ctx.tree.folder(path, levels, ctx.token, [])
+    prefix = f"{where}/" if where else ""
+    names = [f"{one.path.removeprefix(prefix)}{'/' if one.kind == 'directory' else ''}" for one in items]
+    shown = _shown(ctx, path, names[offset - 1 : offset - 1 + limit], offset, len(names))
+    return replace(shown, folder=True)
 
 
 def _cells(ctx: Context, path: str, offset: int, limit: int) -> ShownLines:

@@ -24,6 +24,7 @@ _LOG = "journal"
 _PENDING = "journal/pending"
 _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
+_LET_GO_S = 1.0
 _BLOBS = "journal/blobs"
 _MOST_BYTES = 1_000_000_000  # the oldest go first
 _LARGE = 1 << 16  # bytes from which on it pays to look for what is alike
@@ -256,7 +257,7 @@ class PendingSteps:
             try:
                 self._name = self._idle.pop()
             except IndexError:
-                self._name = f"{time.time_ns():020}-{os.urandom(4).hex()}"
+                self._name = f"{time.time_ns():020}-{os.urandom(4).hex()}-{os.getpid()}"
             fd = os.open(self._name, flags, 0o600, dir_fd=self._folder)
             if _is_free(fd):
                 return fd
@@ -279,8 +280,33 @@ class PendingSteps:
         """The steps that a killed call had begun, which are ours in the block; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_dead(fd, name)
             yield [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
+
+
+def _lock_dead(fd: int, name: str) -> None:
+    """Lock the record of a call that does not live any more; BlockingIOError if it does.
+
+    A process that was being started when its parent was killed holds the lock until it runs its program.
+    """
+    end = time.monotonic() + _LET_GO_S
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end or _runs(name.rpartition("-")[2]):
+                raise
+            time.sleep(0.01)
+
+
+def _runs(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, ValueError):  # another user's; a record of an older version
+        pass
+    return True
 
 
 def _is_free(fd: int) -> bool:
