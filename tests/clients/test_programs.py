@@ -43,7 +43,7 @@ TASK = [
 ]
 TEXTS = [
     "1\ttotal = 1\n2\t\n3\tdef add(x):\n4\t    return x + total",
-    "Edited cart.py (1 replaced in line 1).\n@@ -1,3 +1,3 @@\n-total = 1\n+total = 2\n \n def add(x):",
+    "Edited cart.py (1 replaced in line 1).\n@@ -1,4 +1,4 @@\n-total = 1\n+total = 2\n \n def add(x):\n     return x + total",
     "No matches.\n(Searched 2 files; not searched: 1 hidden, 1 ignored. There are more matches: 1 in ignored files.)\n"
     '[More: grep {"pattern":"secret","path":".","ignored":true}]',
     "",
@@ -87,9 +87,8 @@ def test_the_model_receives_what_toolroll_answered(run_of, work, tmp_path):
     assert (model.faults, len(results)) == ([], len(TEXTS)), printed
     cut = results[3].text.removesuffix("\n</untrusted_context>")
     assert "\n1\n2\n3\n" in f"\n{cut}"
-    assert re.search(r"\n19999\n20000\n\[Cut\. The whole output is kept: `read` or `grep` 'spill:\w+'\.\]$", cut), cut[
-        -500:
-    ]
+    end = r"\n19999\n20000\n\[Cut\. The whole output is kept: `read` or `grep` 'spill:\w+'\.\]$"
+    assert re.search(end, cut), cut[-500:]
     left = [one.text.replace(text, "", 1) for one, text in zip(results, TEXTS, strict=True) if text]
     assert [one for one in left if not re.fullmatch(client.frame, one)] == []
     assert [one.images for one in results] == [(DOT,) if index == 4 else () for index in range(len(TEXTS))]

@@ -459,3 +459,13 @@ def test_whatever_comes_is_survived(lines):
             assert ("result" in answer) + ("error" in answer) + ("method" in answer) == 1
     assert one.ask("ping", id="the last")[-1] == {"jsonrpc": "2.0", "id": "the last", "result": {}}
     assert not [text for level, text in one.logged if level == "error"], one.logged
+
+
+def test_a_stateless_client_is_announced_once(talk):
+    backend, seen = talk().backend, []
+    session = StdioSession(backend, lambda _: None, lambda job, _long: job() or True, print, on_client=seen.append)
+    for id in (1, 2):
+        line = {"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": CAN}}
+        session.handle(bytearray(json.dumps(line).encode()))
+    assert seen == [{"capabilities": {"elicitation": {}}}]
+    session.close()

@@ -27,7 +27,8 @@ _WAIT_S = 5.0  # for the client's roots, and for cancelled calls to end
 INSTRUCTIONS = """\
 Tools to read, search, change and run code in one workspace; paths are relative to it. Changes are journalled: undo \
 takes them back. A message names the call that helps next. If no tool that you are shown fits and you have find_tools, \
-it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its resource."""
+it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its \
+resource."""
 
 TURNS = "toolroll/turns"
 """In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""

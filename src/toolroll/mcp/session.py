@@ -174,9 +174,7 @@ class StdioSession:
     def _answer(self, request: RpcRequest) -> None:
         try:
             if "_meta" in request.params:
-                request.meta = versions.read_envelope(request.params)
-                if request.meta is not None:
-                    self._announce_client({"capabilities": request.meta[versions.CLIENT_CAN]})
+                self._read_envelope(request)
             if self._on_roots is not None and not self._version and request.method != "initialize":
                 self._on_roots(None)  # without a handshake the client is not asked for its roots
             if (method := _METHODS.get(request.method)) is None:
@@ -197,6 +195,11 @@ class StdioSession:
             if result is not None:  # else the answer comes later
                 adapted = self._adapt(request, result) if request.meta or self._is_dated else result
                 self._finish(request, wire.make_result(request.id, adapted))
+
+    def _read_envelope(self, request: RpcRequest) -> None:
+        request.meta = versions.read_envelope(request.params)
+        if request.meta is not None:
+            self._announce_client({"capabilities": request.meta[versions.CLIENT_CAN]})
 
     def _announce_client(self, params: Item) -> None:
         """Report the client once."""
