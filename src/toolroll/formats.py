@@ -268,6 +268,52 @@ def one_glob(patterns: list[str]) -> str | None:
     return f"{{{','.join(patterns)}}}" if len(patterns) > 1 else next(iter(patterns), None)
 
 
+def file_object(shown: Any) -> dict[str, Any]:
+    """Lines or an image as `{type, file}`."""
+    if shown.images:
+        image = shown.images[0]
+        return {"type": "image", "file": {"type": image.mime, "originalSize": len(image.data)}}
+    lines = {"numLines": shown.line_count, "startLine": shown.start, "totalLines": shown.total_lines}
+    return {"type": "text", "file": {"filePath": shown.path, "content": shown.content, **lines}}
+
+
+def search_object(matches: Any) -> dict[str, Any]:
+    """Matches as `{mode, numFiles, filenames}`, with the lines or their number."""
+    names = list(dict.fromkeys(row.path for row in matches.rows))
+    mode = {"files": "files_with_matches"}.get(matches.output, matches.output)
+    found = {"mode": mode, "numFiles": len(names), "filenames": names}
+    if mode == "content":
+        return found | {"content": matches.like_ripgrep(), "numLines": len(matches.rows)}
+    return found | ({"numMatches": matches.shown} if mode == "count" else {})
+
+
+def exit_text(ran: Any) -> str:
+    """A command that has ended: exit code, time and output."""
+    late = f"command timed out after {int(ran.seconds * 1000)} milliseconds\n" if ran.timed_out else ""
+    return f"Exit code: {ran.exit_code}\nWall time: {ran.seconds:.1f} seconds\nOutput:\n{late}{ran.output}"
+
+
+def session_object(run: Any) -> dict[str, Any]:
+    """A command or a look at a job as `{wall_time_seconds, exit_code or session_id, output}`."""
+    ended = run.exit_code is not None
+    state = {"exit_code": run.exit_code} if ended else {"session_id": getattr(run, "job", None) or run.id}
+    return {"wall_time_seconds": run.seconds, **state, "output": run.output}
+
+
+def session_text(run: Any) -> str:
+    """The same as text."""
+    ended = f"exited with code {run.exit_code}"
+    state = ended if run.exit_code is not None else f"running with session ID {session_object(run)['session_id']}"
+    return f"Wall time: {run.seconds:.4f} seconds\nProcess {state}\nOutput:\n{run.output}"
+
+
+def patch_summary(done: Any) -> str:
+    """The files of a patch behind A, M or D, in this order."""
+    letters = {"create": "A", "copy": "A", "delete": "D"}
+    rows = [f"{letters.get(one.kind, 'M')} {one.path}" for one in done.files]
+    return "\n".join(["Success. Updated the following files:", *sorted(rows, key=lambda row: "AMD".index(row[0]))])
+
+
 _TYPES = {
     ErrorCode.VALIDATION: ("validation", "INVALID_PARAMETER"),
     ErrorCode.SECURITY: ("security", "ACCESS_DENIED"),

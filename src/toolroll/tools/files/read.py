@@ -31,13 +31,14 @@ def read(
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
+    only_images: Annotated[bool, "Refuse what is no image."] = False,
     levels: Annotated[int, Field(ge=0), "Levels of a folder to list; without any, a folder is refused."] = 0,
     span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
     force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
-    if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
+    if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or only_images:
         return _image(ctx, path, mime)
     if levels and not ctx.tree.is_file(path):
         return _names(ctx, path, levels, offset, limit)
@@ -91,7 +92,10 @@ def _shown(
     )
 
 
-def _image(ctx: Context, path: str, mime: str) -> ShownLines:
+def _image(ctx: Context, path: str, mime: str | None) -> ShownLines:
+    if mime is None:
+        known = ", ".join(_IMAGES)
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no image: the name of one ends in {known}.")
     data = ctx.files.data(path, MAX_IMAGE_BYTES)
     return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
 
