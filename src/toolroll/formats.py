@@ -6,6 +6,7 @@ import base64
 import datetime
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
+from urllib.parse import quote
 
 import msgspec
 
@@ -232,6 +233,24 @@ def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
     if structured and isinstance(result.data, dict) and not result.images:
         answer["structuredContent"] = {**result.data, "answer": result.text}
     return answer
+
+
+def mcp_mirror(result: Result) -> dict[str, Any]:
+    """A result as the reference filesystem server answers: structured content repeats what the content is."""
+    if not result.ok:
+        return mcp_result(result)
+    blocks = [_file_block(one) for one in result.images]
+    content = blocks or [{"type": "text", "text": result.text}]
+    return {"content": content, "structuredContent": {"content": blocks or result.text}, "isError": False}
+
+
+def _file_block(file: Image) -> dict[str, Any]:
+    """A file as a block of MCP's content: a picture, a sound, or a resource."""
+    kind = file.mime.partition("/")[0]
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": _base64(file), "mimeType": file.mime}
+    uri = f"file://{quote(file.path)}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": _base64(file)}}
 
 
 _MAX_MESSAGE_CHARS = 300

@@ -91,6 +91,14 @@ def test_a_model_gets_one_answer(ws, tmp_path, put):
     structured.close()
 
 
+def test_a_dialect_has_a_shape_of_its_own(ws, tmp_path, put):
+    put({"a.txt": "one\n"})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, "mcp-filesystem", state_dir=tmp_path / "state"))
+    assert all(one["outputSchema"] for one in backend.tools())
+    assert backend.call("read_text_file", {"path": "a.txt"}, Peer())["structuredContent"] == {"content": "one\n"}
+    backend.close()
+
+
 def test_the_kit_is_opened_once_and_when_it_is_needed(backend, opened):
     assert backend.prompts()
     assert backend.templates()

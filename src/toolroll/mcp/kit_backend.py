@@ -174,7 +174,8 @@ class KitBackend:
             self._give_back(peer.token)
         if name == "read" and self._reads is not None and kit.dialect.entries is None:
             self._reads.replace_text(arguments, result)
-        answer = self._to_mcp_result(result, structured=self._structured)
+        own = kit.dialect.profile.mcp
+        answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
         return self._fit_cut_output(name, result, answer, peer) if "spill" in result.meta else answer
 
     def _fit_cut_output(self, name: str, result: Result, answer: Item, peer: Peer) -> Item:
