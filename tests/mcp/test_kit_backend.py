@@ -15,9 +15,10 @@ from toolroll.mcp.kit_backend import KitBackend
 class Peer:
     """A client that cannot be asked."""
 
-    def __init__(self, **meta):
+    def __init__(self, client="anyone", **meta):
         self.token = Token()
         self.meta = meta
+        self.client = {"name": client}
 
     def can(self, _capability):
         return False
@@ -166,6 +167,18 @@ def test_outputs_and_notes_can_be_read_by_their_addresses(backend, ws):
     assert backend.read(output["uri"]) == [{"uri": output["uri"], "mimeType": "text/plain", "text": "word " * 20_000}]
     (text,) = backend.read(note["uri"])
     assert text["text"] == (ws / ".toolroll" / "notes" / f"{note['name']}.md").read_text()
+
+
+def test_a_cut_output_fits_the_client(backend):
+    command = {"command": "seq 1 20000"}
+    whole, _link = backend.call("bash", command, Peer())["content"]
+    (same,) = backend.call("bash", command, Peer("codex-mcp-client"))["content"]
+    (short,) = backend.call("bash", command, Peer("opencode"))["content"]
+    assert len(same["text"]) == len(whole["text"])
+    lines = short["text"].split("\n")
+    assert (len(lines), lines[999], lines[-2]) == (2000, "1000", "20000")
+    assert lines[1000] == "[Output truncated...] The middle is left out."
+    assert lines[-1].startswith("[Cut. The whole output is kept: `read` or `grep` 'spill:")
 
 
 @pytest.mark.parametrize(

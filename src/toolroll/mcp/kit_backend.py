@@ -26,8 +26,9 @@ _MAX_LISTED_OUTPUTS = 100
 _WAIT_S = 5.0  # for the client's roots, and for cancelled calls to end
 INSTRUCTIONS = """\
 Tools to read, search, change and run code in one workspace; paths are relative to it. Changes are journalled: undo \
-takes them back. A message names the call that helps next. If no tool that you are shown fits, find_tools has more, \
-and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its resource."""
+takes them back. A message names the call that helps next. If no tool that you are shown fits and you have find_tools, \
+it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its \
+resource."""
 
 TURNS = "toolroll/turns"
 """In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""
@@ -175,14 +176,21 @@ class KitBackend:
             self._reads.replace_text(arguments, result)
         own = kit.dialect.profile.mcp
         answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
-        return self._add_link(name, result, answer) if "spill" in result.meta else answer
+        return self._fit_cut_output(name, result, answer, peer) if "spill" in result.meta else answer
 
-    def _add_link(self, name: str, result: Result, answer: Item) -> Item:
+    def _fit_cut_output(self, name: str, result: Result, answer: Item, peer: Peer) -> Item:
         from toolroll.mcp import resources
+        from toolroll.text.truncate import bound_lines
 
         handle = result.meta["spill"]
+        profile = find_profile(peer.client)
         self._handles.append((handle, name))
-        answer["content"].append(resources.make_link(handle, name))
+        if profile.max_lines:
+            for one in answer["content"]:
+                if one["type"] == "text":
+                    one["text"] = bound_lines(one["text"], profile.max_lines)
+        if profile.links:
+            answer["content"].append(resources.make_link(handle, name))
         self._notify("resources")
         return answer
 
