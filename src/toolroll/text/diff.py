@@ -35,14 +35,6 @@ class Same:
 NOTHING = Same()
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file that was changed, or would be."""
-
-    path: str
-    diff: str
-
-
 def unified(before: str, after: str, same: Same = NOTHING) -> str:
     """The changed lines with three lines around them, without file headers; empty when nothing changed."""
     return _unified(before, after, "\n", str, lambda start, end: before.count("\n", start, end), same)

@@ -14,7 +14,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
-from toolroll.text.dev.lint.model import Finding, LintOutput
+from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
 from toolroll.text.dev.lint.readers import faults as faults_in
 from toolroll.text.lines import counted
 
@@ -166,9 +166,9 @@ class Linter:
         return [data.removeprefix(_UTF8).decode() for data in new]
 
 
-def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[diff.Rewritten]:
+def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
     """Write new texts, those that differ; what was changed."""
     changed = [(draft, text) for draft, text in drafts if draft.text != text]
     for draft, text in changed:
         projects.files.save(draft, text)
-    return [diff.Rewritten(draft.path, diff.unified(draft.text, text)) for draft, text in changed]
+    return [Rewritten(draft.path, diff.unified(draft.text, text)) for draft, text in changed]

@@ -9,8 +9,15 @@ from toolroll.host.context import Context
 from toolroll.host.files.workspace import JUDGED
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.diff import Rewritten
 from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFile:
+    """What was put back in one file."""
+
+    path: str
+    diff: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +27,7 @@ class Undone:
     entries: list[int]
     tools: list[str]
     paths: list[str]
-    files: list[Rewritten] = field(default_factory=list)
+    files: list[RestoredFile] = field(default_factory=list)
     """Those that have another content now."""
     note: str = ""
     """Where files do not parse any more."""
@@ -61,6 +68,6 @@ def undo(
         [entry.number for entry in chosen],
         [entry.tool for entry in chosen],
         paths,
-        [Rewritten(change.path, shown) for change in changes if (shown := change.diff())],
+        [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
         "\n".join(said for change in changes[:JUDGED] if (said := change.verdict)),
     )

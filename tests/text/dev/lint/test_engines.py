@@ -3,9 +3,8 @@
 import pytest
 
 from toolroll.text.dev.lint.engines import ENGINES, LintRequest, candidates, edition, pattern
-from toolroll.text.dev.lint.model import Finding
+from toolroll.text.dev.lint.model import Finding, Rewritten
 from toolroll.text.dev.lint.results import linted
-from toolroll.text.diff import Rewritten
 
 
 @pytest.mark.parametrize(

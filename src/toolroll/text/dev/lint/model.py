@@ -35,3 +35,11 @@ class LintOutput:
 
     def relative(self, path: str) -> str:
         return path.removeprefix(f"{self.root}/").removeprefix("./")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file that was changed, or would be."""
+
+    path: str
+    diff: str

@@ -11,8 +11,7 @@ from toolroll.result import Status
 from toolroll.text.names import show_names
 
 if TYPE_CHECKING:
-    from toolroll.text.dev.lint.model import Finding
-    from toolroll.text.diff import Rewritten
+    from toolroll.text.dev.lint.model import Finding, Rewritten
 
 _MOST = 100
 
