@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons clients setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -78,6 +78,10 @@ test-pythons: ## run every check on the oldest and on the newest Python of this 
 		$(MAKE) test VENV=.venv-$${one%%:*} PYTHON=$${one#*:}; \
 	done
 
+clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencode, Gemini CLI) against a scripted model
+	$(BIN)/python -m tests.npm.node tests/clients/npm/*.json
+	$(BIN)/pytest -m "slow or not slow" tests/clients
+
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 
 bench: $(VENV)/.dev-stamp ## measure against peers; ARGS=--quick for a first look
@@ -103,10 +107,11 @@ $(VENV)/.dev-stamp: requirements/dev.txt pyproject.toml $(READY)
 	$(INSTALL_PROJECT) --editable .
 	@touch $@
 
+PACKAGES := tests/npm/package.json tests/clients/npm/claude-code.json
 # What the tests drive besides: the weights of the embedder, and official programs from npm. Where they cannot be had, the
 # tests that need them say so and are skipped.
-$(VENV)/.peers-stamp: tests/npm/package.json src/toolroll/host/models/embedding/model_files.py $(VENV)/.dev-stamp
-	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node & wait
+$(VENV)/.peers-stamp: $(PACKAGES) src/toolroll/host/models/embedding/model_files.py $(VENV)/.dev-stamp
+	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node $(PACKAGES) & wait
 	@touch $@
 
 $(VENV)/.base-stamp: requirements/base.txt requirements/re2.txt $(READY)

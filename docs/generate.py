@@ -1,5 +1,5 @@
 """Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
-the README's lists; and the tool lists in the package.
+the README's lists, tables of docs/vendors.md; and the tool lists in the package.
 
 `python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -39,6 +39,7 @@ HERE = Path(__file__).resolve().parent
 STATEMENTS = HERE / "statements"
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
 DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
+VENDORS = re.compile(r"(<!-- vendors -->).*?(<!-- /vendors -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
 
 # What the examples fill in, by the name of the parameter. A description that says "such as ..." comes first,
@@ -64,7 +65,6 @@ EXAMPLES: dict[str, Any] = {
     "url": "https://example.com/",
     "query": "where are settings read",
 }
-_VENDORS = "[vendors.md](vendors.md) names its source, and what is different here."
 BY_TYPE = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
@@ -72,10 +72,11 @@ def pages() -> dict[Path, str]:
     """Every generated page: where it belongs and what it should say."""
     found = list(discover(tools))
     known = [dialects.load(name) for name in _native_first(dialects.names())]
-    readme = HERE.parent / "README.md"
+    readme, vendors = HERE.parent / "README.md", HERE / "vendors.md"
     return {
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
+        vendors: with_vendors(vendors.read_text(encoding="utf-8"), known),
         HERE / "architecture.svg": architecture.svg(),
         Path(SHIPPED): tool_lists(known),
         readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
@@ -148,28 +149,65 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
             names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
             parts += [f"Every tool by its own name: {names}.", _shown_at_first(found)]
         else:
-            stated = [_statements(dialect.name)] if (STATEMENTS / f"{dialect.name}.txt").exists() else []
-            parts += [*(stated or [_VENDORS]), *(_entry(dialect.name, entry) for entry in dialect.entries)]
+            parts += [_statements(dialect.name), *(_entry(dialect.name, entry) for entry in dialect.entries)]
     return "\n\n".join(parts) + "\n"
 
 
-def _statements(dialect: str) -> str:
-    """What a dialect's document states, and what is different here: from `statements/NAME.txt`.
+def _read_statements(dialect: str) -> tuple[str, list[tuple[str, str, str, str]]]:
+    """The source of a dialect, if its file names one, and its statements: subject, statement, how and why not.
 
-    "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind " => " why it is not.
+    In `statements/NAME.txt` "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind
+    " => " why it is not. A first line "Source: x" is that of a vendor.
     """
-    rows, subject = [], ""
-    for line in (STATEMENTS / f"{dialect}.txt").read_text(encoding="utf-8").splitlines():
+    source, rows, subject = "", [], ""
+    file = STATEMENTS / f"{dialect}.txt"
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         if line.startswith("# "):
             subject = line[2:]
-            continue
-        statement, different, reason = line.partition(" => ")
-        statement, _, how = statement.partition(" -- ")
-        here = f"different: {reason}" if different else f"as written: {how}" if how else "as written"
-        rows.append([subject, _plain(statement.rstrip(".")), _plain(here.rstrip("."))])
+        elif line.startswith("Source: "):
+            source = line.removeprefix("Source: ")
+        else:
+            statement, _, reason = line.partition(" => ")
+            statement, _, how = statement.partition(" -- ")
+            rows.append((subject, *(_plain(one.rstrip(".")) for one in (statement, how, reason))))
+    return source, rows
+
+
+def _statements(dialect: str) -> str:
+    """What a dialect's document states, and what is different here."""
+    source, found = _read_statements(dialect)
+    if source or not found:
+        return "[vendors.md](vendors.md) names its source, and what is different here."
+    rows = [
+        [subject, statement, f"different: {reason}" if reason else f"as written: {how}" if how else "as written"]
+        for subject, statement, how, reason in found
+    ]
     count = sum(row[2].startswith("as written") for row in rows)
     lead = f"What its document states, in our words: {count} of {len(rows)} as written, the others with the reason."
     return f"{lead}\n\n{_table(['of', 'statement', 'here'], rows)}"
+
+
+def with_vendors(text: str, known: Sequence[Dialect]) -> str:
+    """The text with the sections of the dialects that have statements about a vendor's tools renewed."""
+    parts = [""]
+    for dialect in known:
+        source, found = _read_statements(dialect.name)
+        if source:
+            entries = {entry.name: entry.schema for entry in dialect.entries or ()}
+            assert {row[0] for row in found} == {"All", *entries}, f"{dialect.name}: a tool without statements"
+            rows = [_beside(name, entries.get(name), found) for name in dict.fromkeys(row[0] for row in found)]
+            columns = ["tool", "parameters", "as the original", "different, and why"]
+            parts += [f"## {dialect.name}", f"Source: {source}. Required parameters are bold.", _table(columns, rows)]
+    return VENDORS.sub(lambda marks: "\n\n".join([marks[1] + parts[0], *parts[1:], marks[2]]), text)
+
+
+def _beside(name: str, schema: Mapping[str, Any] | None, found: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """A row of a vendor's table: what is said of one tool, or of all."""
+    required = schema.get("required", ()) if schema else ()
+    names = [f"**`{one}`**" if one in required else f"`{one}`" for one in (schema or {}).get("properties", ())]
+    same = [statement for subject, statement, _, reason in found if subject == name and not reason]
+    other = [f"{statement}: {reason}" for subject, statement, _, reason in found if subject == name and reason]
+    return [f"`{name}`" if schema else "all", ", ".join(names), ". ".join(same), ". ".join(other)]
 
 
 def _shown_at_first(found: Sequence[Tool]) -> str:

@@ -51,6 +51,35 @@ def test_fixed_values_are_given_and_not_shown():
     assert view.bind({"path": "a"}) == {"path": "a", "loud": True}
 
 
+def test_a_suggested_call_leaves_out_what_is_fixed_to_the_same_value():
+    view = View("cat", show, fixed={"loud": True})
+    assert view.present({"path": "a", "loud": True}) == {"path": "a"}
+    assert view.present({"path": "a", "loud": False}) is None
+
+
+def test_an_alias_is_another_name_and_what_is_unused_is_dropped():
+    why = Param(description="Why.", schema={"type": "string"}, required=True)
+    view = View("cat", show, {"limit": "lines"}, aliases={"-n": "lines"}, unused={"why": why})
+    assert list(view.schema["properties"]) == ["path", "lines", "why", "-n"]
+    assert view.schema["required"] == ["path", "why"]
+    assert view.schema["properties"]["-n"] == {"type": "integer", "default": 10, "description": "The same as lines."}
+    assert view.bind({"path": "a", "-n": 3, "why": "so"}) == {"path": "a", "limit": 3}
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ({"aliases": {"path": "limit"}}, "two parameters are called 'path'"),
+        ({"unused": {"path": Param()}}, "two parameters are called 'path'"),
+        ({"aliases": {"x": "limit"}, "unused": {"x": Param()}}, "two parameters are called 'x'"),
+        ({"aliases": {"x": "lmit"}}, "an alias of 'lmit', which is not shown"),
+    ],
+)
+def test_an_alias_that_cannot_be_is_refused(more, fault):
+    with pytest.raises(ValueError, match=fault):
+        View("cat", show, {"limit": "limit"}, **more)
+
+
 def test_a_view_of_a_parameter_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match="no parameter lmit"):
         View("cat", show, {"lmit": "lines"})
@@ -80,7 +109,7 @@ def in_milliseconds(**schema):
 @pytest.mark.parametrize(
     ("params", "fault"),
     [
-        ({"loud": "-i"}, "'-i' cannot be passed on the command line"),
+        ({"loud": "--i"}, "'--i' cannot be passed on the command line"),
         ({"loud": "is loud"}, "'is loud' cannot be passed on the command line"),
         ({"loud": "a=b"}, "'a=b' cannot be passed on the command line"),
         ({"loud": "2nd"}, "'2nd' cannot be passed on the command line"),
@@ -113,6 +142,7 @@ def test_a_view_that_cannot_be_right_is_refused(params, fault):
     "params",
     [
         {"loud": "is-loud_2.x", "name": "_name"},
+        {"loud": "-l"},
         {"seconds": Param(default=600), "style": Param(default="quick"), "loud": Param(default=True)},
         {"seconds": Param(default=0.1)},
         {"seconds": Param(default=None), "name": Param(default=None)},

@@ -29,9 +29,10 @@ def test_a_stale_page_is_named(
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("<!-- tools: here -->\n<!-- /tools -->\n")
+    (tmp_path / "docs/vendors.md").write_text("<!-- vendors -->\n<!-- /vendors -->\n")
     monkeypatch.setattr(generate, "HERE", tmp_path / "docs")
     assert generate.main(["--check"]) == 1
-    stale = ["docs/tools.md", "docs/dialects.md", "docs/architecture.svg", "README.md"]
+    stale = ["docs/tools.md", "docs/dialects.md", "docs/vendors.md", "docs/architecture.svg", "README.md"]
     assert capsys.readouterr().err == "".join(f"{page} is stale: run `make docs`.\n" for page in stale)
     assert generate.main([]) == 0
     assert capsys.readouterr().out == "".join(f"wrote {page}\n" for page in stale)

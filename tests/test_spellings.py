@@ -48,10 +48,9 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "grep",
             {"pattern": "x", "output": "files", "ignore_case": True, "limit": 5},
         ),
-        ("grep", {"pattern": "x", "-A": 20, "-B": 2}, "grep", {"pattern": "x", "context": 20}),
+        ("grep", {"pattern": "x", "-A": 20, "-B": 2}, "grep", {"pattern": "x", "after": 20, "before": 2}),
         ("grep", {"pattern": "x", "context": 1, "-C": 3}, "grep", {"pattern": "x", "context": 3}),
-        ("grep", {"pattern": "x", "type": "go"}, "grep", {"pattern": "x", "include": "*.go"}),
-        ("grep", {"pattern": "x", "type": "ts"}, "grep", {"pattern": "x", "include": "*.{ts,tsx,mts,cts}"}),
+        ("Grep", {"pattern": "x", "type": "go"}, "grep", {"pattern": "x", "type": "go"}),
         ("grep", {"pattern": "x", "glob": "*.c"}, "grep", {"pattern": "x", "include": "*.c"}),
         ("Glob", {"pattern": "*.py"}, "find", {"pattern": "*.py"}),
         ("apply_patch", {"input": "*** Begin Patch"}, "patch", {"patch": "*** Begin Patch"}),
@@ -84,7 +83,7 @@ def test_what_is_meant(kit: Kit, name: str, given: dict[str, Any], tool: str, me
 @pytest.mark.parametrize(
     ("name", "given", "fault"),
     [
-        ("grep", {"pattern": "x", "type": "py", "include": "src/**"}, "There is no parameter 'type'"),
+        ("grep", {"pattern": "x", "type": "*.py"}, "There is no parameter 'type'"),
         ("grep", {"pattern": "x", "-Z": True}, "There is no parameter '-Z'"),
         ("read", {"path": "a", "offset": 7, "view_range": [3, 9]}, "There is no parameter 'view_range'"),
         ("read", {"paths": ["a", "b"]}, "`path` is required"),

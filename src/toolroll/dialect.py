@@ -108,6 +108,10 @@ class View:
         self._shown = self._choose(params or {})
         self._aliases = dict(aliases or {})
         self._unused = {name: (Parameter(name, {}, False), look) for name, look in (unused or {}).items()}
+        if twice := self._shown.keys() & {*self._aliases, *self._unused} or self._aliases.keys() & self._unused.keys():
+            raise ValueError(f"{name}: two parameters are called {min(twice)!r}.")
+        if unknown := set(self._aliases.values()) - self._shown.keys():
+            raise ValueError(f"{name}: there is an alias of {min(unknown)!r}, which is not shown.")
         self._foreign = not self._shown and not tool.module  # its schema is not ours: everything is passed on
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None

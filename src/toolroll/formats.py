@@ -6,6 +6,7 @@ import base64
 import datetime
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
+from urllib.parse import quote
 
 import msgspec
 
@@ -234,6 +235,24 @@ def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
     return answer
 
 
+def mcp_mirror(result: Result) -> dict[str, Any]:
+    """A result as the reference filesystem server answers: structured content repeats what the content is."""
+    if not result.ok:
+        return mcp_result(result)
+    blocks = [_file_block(one) for one in result.images]
+    content = blocks or [{"type": "text", "text": result.text}]
+    return {"content": content, "structuredContent": {"content": blocks or result.text}, "isError": False}
+
+
+def _file_block(file: Image) -> dict[str, Any]:
+    """A file as a block of MCP's content: a picture, a sound, or a resource."""
+    kind = file.mime.partition("/")[0]
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": _base64(file), "mimeType": file.mime}
+    uri = f"file://{quote(file.path)}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": _base64(file)}}
+
+
 _MAX_MESSAGE_CHARS = 300
 _EIGHT = {
     ErrorCode.CONFLICT: ErrorCode.IO,
@@ -266,6 +285,52 @@ def _message(result: Result) -> str:
 def one_glob(patterns: list[str]) -> str | None:
     """Several glob patterns as one."""
     return f"{{{','.join(patterns)}}}" if len(patterns) > 1 else next(iter(patterns), None)
+
+
+def file_object(shown: Any) -> dict[str, Any]:
+    """Lines or an image as `{type, file}`."""
+    if shown.images:
+        image = shown.images[0]
+        return {"type": "image", "file": {"type": image.mime, "originalSize": len(image.data)}}
+    lines = {"numLines": shown.line_count, "startLine": shown.start, "totalLines": shown.total_lines}
+    return {"type": "text", "file": {"filePath": shown.path, "content": shown.content, **lines}}
+
+
+def search_object(matches: Any) -> dict[str, Any]:
+    """Matches as `{mode, numFiles, filenames}`, with the lines or their number."""
+    names = list(dict.fromkeys(row.path for row in matches.rows))
+    mode = {"files": "files_with_matches"}.get(matches.output, matches.output)
+    found = {"mode": mode, "numFiles": len(names), "filenames": names}
+    if mode == "content":
+        return found | {"content": matches.like_ripgrep(), "numLines": len(matches.rows)}
+    return found | ({"numMatches": matches.shown} if mode == "count" else {})
+
+
+def exit_text(ran: Any) -> str:
+    """A command that has ended: exit code, time and output."""
+    late = f"command timed out after {int(ran.seconds * 1000)} milliseconds\n" if ran.timed_out else ""
+    return f"Exit code: {ran.exit_code}\nWall time: {ran.seconds:.1f} seconds\nOutput:\n{late}{ran.output}"
+
+
+def session_object(run: Any) -> dict[str, Any]:
+    """A command or a look at a job as `{wall_time_seconds, exit_code or session_id, output}`."""
+    ended = run.exit_code is not None
+    state = {"exit_code": run.exit_code} if ended else {"session_id": getattr(run, "job", None) or run.id}
+    return {"wall_time_seconds": run.seconds, **state, "output": run.output}
+
+
+def session_text(run: Any) -> str:
+    """The same as text."""
+    ended = f"exited with code {run.exit_code}"
+    state = ended if run.exit_code is not None else f"running with session ID {session_object(run)['session_id']}"
+    return f"Wall time: {run.seconds:.4f} seconds\nProcess {state}\nOutput:\n{run.output}"
+
+
+def patch_summary(done: Any) -> str:
+    """The files of a patch behind A, M or D, in this order."""
+    letters = {"create": "A", "copy": "A", "delete": "D"}
+    rows = [f"{letters.get(one.kind, 'M')} {one.path}" for one in done.files]
+    return "\n".join(["Success. Updated the following files:", *sorted(rows, key=lambda row: "AMD".index(row[0]))])
 
 
 _TYPES = {

@@ -73,10 +73,12 @@ MAX_IMAGE_BYTES = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture that a tool shows beside its text."""
+    """A picture that a tool shows beside its text; in some dialects also a sound or any other file."""
 
     data: bytes
     mime: str
+    path: str = ""
+    """Of the file, where a dialect tells it."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Reading = Callable[[Any], Mapping[str, Any] | None]
@@ -18,32 +18,16 @@ _CHARS_PER_TOKEN = 4
 _DAY_MS = 86_400_000
 _RANGE = re.compile(r"\[? *(\d+) *[,-] *(-?\d+) *\]?")
 _SHELLS = ("bash", "sh", "zsh")
-# Where a file type has more or other extensions than its own name.
-_TYPES = {
-    "bash": "*.{sh,bash}",
-    "c": "*.{c,h}",
-    "cpp": "*.{cpp,cc,cxx,hpp,hh,hxx,h}",
-    "csharp": "*.cs",
-    "html": "*.{html,htm}",
-    "javascript": "*.{js,jsx,mjs,cjs}",
-    "js": "*.{js,jsx,mjs,cjs}",
-    "kotlin": "*.{kt,kts}",
-    "markdown": "*.{md,markdown}",
-    "md": "*.{md,markdown}",
-    "py": "*.{py,pyi}",
-    "python": "*.{py,pyi}",
-    "ruby": "*.rb",
-    "rust": "*.rs",
-    "sh": "*.{sh,bash}",
-    "ts": "*.{ts,tsx,mts,cts}",
-    "typescript": "*.{ts,tsx,mts,cts}",
-    "yaml": "*.{yaml,yml}",
-}
 
 
 def _as(name: str, *kinds: type) -> Reading:
     """Another name for a parameter, for values of some types."""
     return lambda value: {name: value} if type(value) in kinds else None
+
+
+def _number(name: str) -> Reading:
+    """A count of another name, from 0."""
+    return lambda value: {name: value} if type(value) is int and value >= 0 else None
 
 
 def _idle(_value: Any) -> Mapping[str, Any]:
@@ -83,11 +67,15 @@ def _is_count(value: Any) -> bool:
 
 
 def _command(value: Any) -> Mapping[str, Any] | None:
-    """A command given as words: that of a shell is its text."""
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         return None
-    is_shell = len(value) == 3 and value[0].rpartition("/")[2] in _SHELLS and value[1] in ("-c", "-lc")
-    return {"command": value[2] if is_shell else shlex.join(value)}
+    return {"command": join_command(value)}
+
+
+def join_command(words: Sequence[str]) -> str:
+    """A command given as words: that of a shell is its text."""
+    is_shell = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-lc")
+    return words[2] if is_shell else shlex.join(words)
 
 
 def _one_path(value: Any) -> Mapping[str, Any] | None:
@@ -95,7 +83,7 @@ def _one_path(value: Any) -> Mapping[str, Any] | None:
 
 
 def _file_type(value: Any) -> Mapping[str, Any] | None:
-    return {"include": _TYPES.get(value, f"*.{value}")} if isinstance(value, str) and value.isalnum() else None
+    return {"type": value} if isinstance(value, str) and value.isalnum() else None
 
 
 def _lines(value: Any) -> Mapping[str, Any] | None:
@@ -177,6 +165,7 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "endlineoneindexedinclusive": _last_line,
         "startlineoneindexed": _as("offset", int),
         "shouldreadentirefile": _only(False),
+        "force": _as("force", bool),
     },
     "grep": {
         "paths": _one_path,
@@ -192,13 +181,16 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "-F": _as("literal", bool),
         "-l": _switch("output", "files", "content"),
         "-c": _switch("output", "count", "content"),
-        "-A": _as("context", int),
-        "-B": _as("context", int),
+        "-A": _number("after"),
+        "-B": _number("before"),
         "-C": _as("context", int),
-        "before": _as("context", int),
-        "after": _as("context", int),
+        "-o": _as("only_matching", bool),
+        "before": _number("before"),
+        "after": _number("after"),
+        "beforecontext": _number("before"),
+        "aftercontext": _number("after"),
         "type": _file_type,
-        "offset": _only(0),
+        "offset": _number("offset"),
     },
     "find": {
         "paths": _one_path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from itertools import groupby
@@ -207,3 +208,85 @@ def show_openhands_files(found: Any) -> str:
     rows = found.entries if hasattr(found, "entries") else found.rows
     paths = dict.fromkeys(one.path for one in rows)
     return "\n".join([f"Found {len(paths)} file(s):", *paths]) if paths else "No files found"
+
+
+def show_fs_text(shown: Any) -> str:
+    """A file's text as it is."""
+    return str(shown) if shown.images else str(shown.exact)
+
+
+def show_fs_folder(listed: Any) -> str:
+    """The names in a folder, each behind what it is."""
+    return "\n".join(f"{_fs_kind(one)} {one.name}" for one in listed.entries)
+
+
+def show_fs_sizes(listed: Any) -> str:
+    """The names in a folder with the sizes of files, and the sums."""
+    files = [one for one in listed.entries if one.kind != "directory"]
+    rows = [
+        f"{_fs_kind(one)} {one.name:<30} {'' if one.kind == 'directory' else _fs_size(one.size):>10}".rstrip()
+        for one in listed.entries
+    ]
+    sums = f"Total: {len(files)} files, {len(listed.entries) - len(files)} directories"
+    return "\n".join([*rows, "", sums, f"Combined size: {_fs_size(sum(one.size for one in files))}"])
+
+
+def show_fs_tree(listed: Any) -> str:
+    """A folder with all that is in it as JSON; what is in a folder that was left out is left out too."""
+    top = "" if listed.path in (".", "") else listed.path
+    children: dict[str, list[Any]] = {top: []}
+    for one in listed.entries:
+        above = one.path.rpartition("/")[0]
+        if above not in children:
+            continue
+        node: dict[str, Any] = {"name": one.name, "type": "directory" if one.kind == "directory" else "file"}
+        if one.kind == "directory":
+            node["children"] = children[one.path] = []
+        children[above].append(node)
+    return json.dumps(children[top], indent=2, ensure_ascii=False)
+
+
+def show_fs_info(known: Any) -> str:
+    """What is known of a path, one fact a line, with times as JavaScript writes them."""
+    facts = {
+        "size": known.size,
+        "created": _fs_time(known.changed),
+        "modified": _fs_time(known.modified),
+        "accessed": _fs_time(known.accessed),
+        "isDirectory": str(known.is_dir).lower(),
+        "isFile": str(known.kind == "file").lower(),
+        "permissions": known.mode[-3:],
+    }
+    return "\n".join(f"{name}: {value}" for name, value in facts.items())
+
+
+def show_fs_edit(done: Any) -> str:
+    """A change as a fenced diff."""
+    fence = "```"
+    while fence in done.diff:
+        fence += "`"
+    return f"{fence}diff\n--- {done.path}\toriginal\n+++ {done.path}\tmodified\n{done.diff}\n{fence}\n\n"
+
+
+def _fs_kind(one: Any) -> str:
+    return "[DIR]" if one.kind == "directory" else "[FILE]"
+
+
+def _fs_size(size: float) -> str:
+    if size < 1024:
+        return f"{size} B"
+    for unit in ("KB", "MB", "GB", "TB"):
+        size /= 1024
+        if size < 1024 or unit == "TB":
+            break
+    return f"{size:.2f} {unit}"
+
+
+def _fs_time(moment: str) -> str:
+    at = datetime.datetime.fromisoformat(moment)
+    return at.strftime("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)")
+
+
+def anchor_glob(pattern: str) -> str:
+    """A glob whose bare names mean those in the folder itself."""
+    return pattern if "/" in pattern or pattern.startswith("**") else f"./{pattern}"

@@ -97,6 +97,7 @@ SPELLED: list[dict[str, Any]] = [
     {"path": "5", "limit": 5, "all": False},
     {"path": "it's\n", "names": ["a", "b'c"]},
     {"options": {"a": [1, None]}, "any": 3},
+    {"path": "it's", "-i": True},
 ]
 
 

@@ -107,6 +107,7 @@ def test_the_whole_result_as_json(toolroll: Run, put: Put) -> None:
         "line_count": 1,
         "total_lines": 1,
         "truncated": False,
+        "folder": False,
         "ended": True,
     }
     assert result == {"status": "success", "text": "1\tfive", "data": data, "error": None, "control": None}

@@ -18,7 +18,7 @@ def test_an_unknown_name_is_answered_with_those_that_exist():
 @pytest.mark.parametrize(
     ("entries", "profile", "fault"),
     [
-        ('View("look", grep, {"path": "-i"})', "", "look: the parameter '-i' cannot be passed on the command line"),
+        ('View("look", grep, {"path": "--i"})', "", "look: the parameter '--i' cannot be passed on the command line"),
         ('View("look", grep)', 'guard="sometimes"', "A profile's guard is 'sometimes'"),
     ],
 )

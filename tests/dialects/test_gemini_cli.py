@@ -7,11 +7,11 @@ from toolroll.policy.rules import Policy
 
 # By tool, as its declarations have them: what is required, then the rest.
 PARAMETERS = {
-    "list_directory": ("dir_path", "file_filtering_options"),
+    "list_directory": ("dir_path", "ignore file_filtering_options"),
     "read_file": ("file_path", "start_line end_line"),
     "grep_search": (
         "pattern",
-        "dir_path include_pattern names_only case_sensitive fixed_strings context no_ignore max_matches_per_file "
+        "dir_path include_pattern names_only case_sensitive fixed_strings context before after no_ignore max_matches_per_file "
         "total_max_matches",
     ),
     "glob": ("pattern", "dir_path case_sensitive respect_git_ignore respect_gemini_ignore"),
@@ -43,6 +43,9 @@ def test_a_folder_shows_folders_first_and_sizes(kit, put):
     put({"a.txt": "123", "d/b.txt": ""})
     text = kit.call("list_directory", {"dir_path": ".", "file_filtering_options": {"respect_git_ignore": True}}).text
     assert text == "Directory listing for .:\n[DIR] d\na.txt (3 bytes)"
+    assert (
+        kit.call("list_directory", {"dir_path": ".", "ignore": ["*.txt"]}).text == "Directory listing for .:\n[DIR] d"
+    )
 
 
 def test_a_file_is_its_text_and_a_long_one_says_where_to_go_on(kit, put):
@@ -56,6 +59,9 @@ def test_matches_ignore_case_unless_told_otherwise(kit, put):
     put({"a.txt": "one\nTwo\n"})
     found = kit.call("grep_search", {"pattern": "two", "context": 1}).text
     assert found == "Found 1 match:\n---\nFile: a.txt\nL1- one\nL2: Two\n---"
+    assert (
+        kit.call("grep_search", {"pattern": "two", "after": 1}).text == "Found 1 match:\n---\nFile: a.txt\nL2: Two\n---"
+    )
     assert kit.call("grep_search", {"pattern": "two", "names_only": True}).text == "Found 1 files with matches:\na.txt"
     assert kit.call("grep_search", {"pattern": "two", "case_sensitive": True}).text.startswith("No matches found")
 

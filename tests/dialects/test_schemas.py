@@ -94,7 +94,41 @@ KOOPA = {
     "searchDocuments": {"query!": S, "topK": I},
     "searchSystemKnowledge": {"query!": S, "topK": I},
 }
+N = "number"
+CLAUDE_CODE = {
+    "Read": {"file_path!": S, "offset": I, "limit": I},
+    "Write": {"file_path!": S, "content!": S},
+    "Edit": {"file_path!": S, "old_string!": S, "new_string!": S, "replace_all": B},
+    "MultiEdit": {"file_path!": S, "edits!": A},
+    "Glob": {"pattern!": S, "path": S},
+    "Grep": {
+        "pattern!": S, "path": S, "glob": S, "output_mode": S, "-B": I, "-A": I, "-C": I, "context": I, "-n": B,
+        "-i": B, "-o": B, "type": S, "head_limit": I, "offset": I, "multiline": B,
+    },
+    "LS": {"path!": S, "ignore": A},
+    "Bash": {
+        "command!": S, "timeout": N, "description": S, "run_in_background": B, "dangerouslyDisableSandbox": B,
+    },
+    "BashOutput": {"bash_id!": S, "filter": S},
+    "KillShell": {"shell_id!": S},
+    "NotebookEdit": {"notebook_path!": S, "cell_id": S, "new_source!": S, "cell_type": S, "edit_mode": S},
+    "TodoWrite": {"todos!": A},
+    "WebFetch": {"url!": S, "prompt!": S},
+    "WebSearch": {"query!": S, "allowed_domains": A, "blocked_domains": A},
+}  # fmt: skip
+CODEX = {
+    "shell": {"command!": A, "workdir": S, "timeout_ms": N, "sandbox_permissions": S, "justification": S},
+    "exec_command": {
+        "cmd!": S, "workdir": S, "tty": B, "yield_time_ms": N, "max_output_tokens": N, "shell": S, "login": B,
+        "sandbox_permissions": S, "justification": S, "prefix_rule": A,
+    },
+    "write_stdin": {"session_id!": N, "chars": S, "yield_time_ms": N, "max_output_tokens": N},
+    "apply_patch": {"input!": S},
+    "update_plan": {"explanation": S, "plan!": A},
+    "view_image": {"path!": S, "detail": S},
+}  # fmt: skip
 DOCUMENTS = [("koopa", KOOPA), ("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
+DOCUMENTS += [("claude-code", CLAUDE_CODE), ("codex", CODEX)]
 
 
 @pytest.mark.parametrize(("dialect", "document"), DOCUMENTS)
@@ -116,6 +150,12 @@ def test_as_the_document_says(open_kit, dialect, document):
         ("cdd", "read", "limit", 2000),
         ("pigo", "read", "offset", 1),
         ("pigo", "grep", "path", "."),
+        ("claude-code", "Bash", "timeout", 120_000),
+        ("claude-code", "Grep", "output_mode", "files_with_matches"),
+        ("claude-code", "Grep", "head_limit", 250),
+        ("codex", "exec_command", "yield_time_ms", 10_000),
+        ("codex", "write_stdin", "yield_time_ms", 250),
+        ("codex", "shell", "timeout_ms", 10_000),
     ],
 )
 def test_defaults(open_kit, dialect, tool, parameter, default):

@@ -15,9 +15,10 @@ from toolroll.mcp.kit_backend import KitBackend
 class Peer:
     """A client that cannot be asked."""
 
-    def __init__(self, **meta):
+    def __init__(self, client="anyone", **meta):
         self.token = Token()
         self.meta = meta
+        self.client = {"name": client}
 
     def can(self, _capability):
         return False
@@ -90,6 +91,14 @@ def test_a_model_gets_one_answer(ws, tmp_path, put):
     structured.close()
 
 
+def test_a_dialect_has_a_shape_of_its_own(ws, tmp_path, put):
+    put({"a.txt": "one\n"})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, "mcp-filesystem", state_dir=tmp_path / "state"))
+    assert all(one["outputSchema"] for one in backend.tools())
+    assert backend.call("read_text_file", {"path": "a.txt"}, Peer())["structuredContent"] == {"content": "one\n"}
+    backend.close()
+
+
 def test_the_kit_is_opened_once_and_when_it_is_needed(backend, opened):
     assert backend.prompts()
     assert backend.templates()
@@ -158,6 +167,18 @@ def test_outputs_and_notes_can_be_read_by_their_addresses(backend, ws):
     assert backend.read(output["uri"]) == [{"uri": output["uri"], "mimeType": "text/plain", "text": "word " * 20_000}]
     (text,) = backend.read(note["uri"])
     assert text["text"] == (ws / ".toolroll" / "notes" / f"{note['name']}.md").read_text()
+
+
+def test_a_cut_output_fits_the_client(backend):
+    command = {"command": "seq 1 20000"}
+    whole, _link = backend.call("bash", command, Peer())["content"]
+    (same,) = backend.call("bash", command, Peer("codex-mcp-client"))["content"]
+    (short,) = backend.call("bash", command, Peer("opencode"))["content"]
+    assert len(same["text"]) == len(whole["text"])
+    lines = short["text"].split("\n")
+    assert (len(lines), lines[999], lines[-2]) == (2000, "1000", "20000")
+    assert lines[1000] == "[Output truncated...] The middle is left out."
+    assert lines[-1].startswith("[Cut. The whole output is kept: `read` or `grep` 'spill:")
 
 
 @pytest.mark.parametrize(
@@ -327,3 +348,16 @@ def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
     thread.join(10)
     backend.close()
     assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")
+
+
+def test_one_client_is_not_sent_what_it_was_shown(ws, tmp_path, put):
+    put({"a.txt": "line\n" * 200})
+
+    def open_kit(_folder, _approve):
+        return Kit(ws, state_dir=tmp_path / "state")
+
+    backend = KitBackend(open_kit, one_client=True)
+    texts = [backend.call("read", {"path": "a.txt"}, Peer())["content"][0]["text"] for _ in range(2)]
+    assert "force=true" in texts[1]
+    assert backend.call("read", {"path": "a.txt", "force": True}, Peer())["content"][0]["text"] == texts[0]
+    backend.close()

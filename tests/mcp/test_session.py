@@ -77,7 +77,7 @@ def talk(ws, tmp_path):
     """A session about a kit that asks before it writes."""
     backends = []
 
-    def make(on_roots=None, wait_for_root=False, **options):
+    def make(on_roots=None, wait_for_root=False, by_client=False, **options):
         policy = replace(preset("standard"), ask=Effect.WRITE)
 
         def open_kit(folder, approve):
@@ -86,7 +86,7 @@ def talk(ws, tmp_path):
             kit.register(counts)
             return kit
 
-        backends.append(KitBackend(open_kit, wait_for_root=wait_for_root))
+        backends.append(KitBackend(open_kit, wait_for_root=wait_for_root, by_client=by_client))
         return Talk(backends[-1], on_roots)
 
     yield make
@@ -257,6 +257,16 @@ def test_stateless_requests(talk):
     assert (listed["result"]["resultType"], listed["result"]["ttlMs"]) == ("complete", 0)
     (missing,) = one.ask("resources/read", {"uri": "toolroll://note/none", "_meta": CAN})
     assert missing["error"]["code"] == -32602
+
+
+def test_a_stateless_client_gets_what_fits_it(talk):
+    one = talk(by_client=True)
+    claude = {**CAN, f"{META}clientInfo": {"name": "claude-code", "version": "2"}}
+    for meta, kinds in ((CAN, ["text", "resource_link"]), (claude, ["text"]), (CAN, ["text", "resource_link"])):
+        (listed,) = one.ask("tools/list", {"_meta": meta})
+        assert ("call_tool" in {tool["name"] for tool in listed["result"]["tools"]}) == (meta is CAN)
+        (answer,) = one.ask("tools/call", {"name": "at_length", "_meta": meta})[-1:]
+        assert [part["type"] for part in answer["result"]["content"]] == kinds
 
 
 @pytest.mark.parametrize(
@@ -449,3 +459,13 @@ def test_whatever_comes_is_survived(lines):
             assert ("result" in answer) + ("error" in answer) + ("method" in answer) == 1
     assert one.ask("ping", id="the last")[-1] == {"jsonrpc": "2.0", "id": "the last", "result": {}}
     assert not [text for level, text in one.logged if level == "error"], one.logged
+
+
+def test_a_stateless_client_is_announced_once(talk):
+    backend, seen = talk().backend, []
+    session = StdioSession(backend, lambda _: None, lambda job, _long: job() or True, print, on_client=seen.append)
+    for id in (1, 2):
+        line = {"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": CAN}}
+        session.handle(bytearray(json.dumps(line).encode()))
+    assert seen == [{"capabilities": {"elicitation": {}}}]
+    session.close()

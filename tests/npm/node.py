@@ -1,6 +1,7 @@
 """Node and the official packages from npm, for the tests that hold us to them.
 
-The packages are put into the user's cache on first use. To have them there before: `python -m tests.npm.node`.
+The packages are put into the user's cache on first use. To have them there before: `python -m tests.npm.node`, with
+other files like package.json as arguments.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import platformdirs
 import pytest
 
 _WANTED = Path(__file__).with_name("package.json")
-_SECONDS = 100
+_SECONDS = 300
 
 
 def program() -> str:
@@ -26,16 +27,16 @@ def program() -> str:
     return str(Path(found.__file__).parent / "bin" / "node")
 
 
-def packages() -> Path:
-    """The folder node_modules with all that package.json names; skips the test where they cannot be had."""
+def packages(wanted: Path = _WANTED) -> Path:
+    """The folder node_modules with all that a package.json names; skips the test where they cannot be had."""
     try:
-        return _installed()
+        return _installed(wanted)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"the npm packages are not installed and npm cannot install them: {error}")
 
 
-def _installed() -> Path:
-    version = hashlib.sha256(_WANTED.read_bytes()).hexdigest()[:16]
+def _installed(wanted: Path) -> Path:
+    version = hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]
     cache = platformdirs.user_cache_path("toolroll-tests")
     folder = cache / f"npm-{version}"
     if not folder.is_dir():
@@ -43,15 +44,15 @@ def _installed() -> Path:
         with (cache / "npm.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _install(cache, folder)
+                _install(wanted, cache, folder)
     return folder / "node_modules"
 
 
-def _install(cache: Path, folder: Path) -> None:
+def _install(wanted: Path, cache: Path, folder: Path) -> None:
     node = program()
     npm = Path(node).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     with tempfile.TemporaryDirectory(dir=cache) as half:
-        shutil.copy(_WANTED, half)
+        shutil.copy(wanted, Path(half, "package.json"))
         options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
         command = [node, str(npm), "install", *options]
         subprocess.run(command, cwd=half, check=True, timeout=_SECONDS, stdin=subprocess.DEVNULL, stdout=sys.stderr)
@@ -62,4 +63,5 @@ def _install(cache: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(packages())
+    for one in sys.argv[1:] or [str(_WANTED)]:
+        print(packages(Path(one)))

@@ -38,7 +38,9 @@ def parse_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any]:
 
 
 def format_arguments(arguments: Mapping[str, Any], schema: Schema) -> str:
-    """The arguments as words for `parse_arguments`, quoted for the shell."""
+    """The arguments as words for `parse_arguments`, quoted for the shell; as JSON where a name looks like an option."""
+    if any(name.startswith("-") for name in arguments):
+        return shlex.quote(msgspec.json.encode(arguments).decode())
     properties = schema.get("properties", {})
     return " ".join(
         f"{name}={shlex.quote(_format_value(value, properties.get(name, {})))}" for name, value in arguments.items()

@@ -122,7 +122,8 @@ COMMAND = Command(
 values:
   The tool's schema decides how a value is parsed: text stays text; numbers, true and false, lists and
   objects are JSON. key=@FILE reads the value from a file, key=@- from standard input; write @@ for a
-  value that begins with @. Repeat a key to give a list.
+  value that begins with @. Repeat a key to give a list. A key that begins with a dash, such as -i, can only
+  be given in a JSON object.
 
 sessions:
   Calls from one terminal in one workspace are one session, as are calls with the same --session NAME: what

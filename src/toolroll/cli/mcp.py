@@ -64,7 +64,12 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     tools = _tools(args)
     open_kit = _opener(args, tools)
     on_waiting = (lambda command: _warn(f"Waiting for approval. To allow it: {command}")) if args.ask else None
-    options: Any = {"wait_for_root": wait_for_root, "on_waiting": on_waiting, "structured": args.structured}
+    options: Any = {
+        "wait_for_root": wait_for_root,
+        "on_waiting": on_waiting,
+        "structured": args.structured,
+        "one_client": not args.http,
+    }
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
         return KitBackend(open_kit, **options)

@@ -3,13 +3,14 @@
 from functools import partial
 
 from toolroll.dialect import Dialect, Param, Profile, View, fields, from_zero, milliseconds
+from toolroll.host.search.grep_report import Matches
 from toolroll.policy.limits import Limits
 from toolroll.text.shown_lines import ShownLines as Lines
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
-from toolroll.tools.search.grep import Matches, grep
+from toolroll.tools.search.grep import grep
 from toolroll.tools.shell.bash import bash
 
 _PATH = Param("file_path", description="Absolute path to file")

@@ -37,7 +37,10 @@ DIALECT = Dialect(
         View(
             "list_directory",
             ls,
-            {"path": Param("dir_path", description="Folder to list", required=True)},
+            {
+                "path": Param("dir_path", description="Folder to list", required=True),
+                "exclude": Param("ignore", description="Globs of names to leave out"),
+            },
             fixed={"hidden": True, "sort": "type"},
             unused={
                 "file_filtering_options": Param(
@@ -82,6 +85,8 @@ DIALECT = Dialect(
                 ),
                 "literal": "fixed_strings",
                 "context": "context",
+                "before": "before",
+                "after": "after",
                 "ignored": "no_ignore",
                 "limit": Param("total_max_matches", default=100),
             },

@@ -23,6 +23,8 @@ class Peer(Protocol):
     """Cancelled when the client cancels the request or goes away."""
     meta: Item
     """The `_meta` of the request."""
+    client: Item
+    """What the client says of itself (`clientInfo`)."""
 
     def can(self, capability: str) -> bool:
         """True when the client supports "elicitation", "roots" or "sampling"."""

@@ -12,19 +12,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """How the tools are listed for a client."""
+    """How the tools and their results are given to a client."""
 
     tools: Choice | None = None
     """Which definitions it gets; None for the kit's own choice."""
     loads: bool = False
     """Mark the tools that are not rare as always loaded: the client defers the others behind a search of its own."""
 
+    links: bool = True
+    """Add a link to the full output of a cut result. Some clients turn it into text beside the handle, or drop it."""
+    max_lines: int | None = None
+    """The client drops all lines after these, with the handle of a cut output in the last one."""
+
 
 DEFAULT = ClientProfile()
 # By the beginning of `clientInfo.name`.
 _PROFILES = {
     # It searches in deferred tools by itself: a search of ours behind its own would be found by nobody.
-    "claude-code": ClientProfile(tools="all", loads=True),
+    "claude-code": ClientProfile(tools="all", loads=True, links=False),
+    "codex-mcp-client": ClientProfile(links=False),
+    "gemini-cli-mcp-client": ClientProfile(links=False),
+    "opencode": ClientProfile(links=False, max_lines=2000),
 }
 
 

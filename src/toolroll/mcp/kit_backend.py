@@ -13,6 +13,7 @@ from toolroll.host.files.trust import WorkspaceError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
 from toolroll.mcp.client_profiles import find_profile, mark_loaded
+from toolroll.mcp.repeated_reads import RepeatedReads
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ _MAX_LISTED_OUTPUTS = 100
 _WAIT_S = 5.0  # for the client's roots, and for cancelled calls to end
 INSTRUCTIONS = """\
 Tools to read, search, change and run code in one workspace; paths are relative to it. Changes are journalled: undo \
-takes them back. A message names the call that helps next. If no tool that you are shown fits, find_tools has more, \
-and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its resource."""
+takes them back. A message names the call that helps next. If no tool that you are shown fits and you have find_tools, \
+it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its \
+resource."""
 
 TURNS = "toolroll/turns"
 """In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""
@@ -69,12 +71,13 @@ class KitBackend:
         on_waiting: Callable[[str], None] | None = None,
         by_client: bool = False,
         structured: bool = False,
+        one_client: bool = False,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
-        structured content too. With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it
-        gets the command to type.
+        structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
@@ -94,6 +97,7 @@ class KitBackend:
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
         self._structured = structured
+        self._reads = RepeatedReads() if one_client else None
         self._listed: ToolLists | None = None
 
     def set_root(self, folder: str | None) -> None:
@@ -104,6 +108,8 @@ class KitBackend:
             if moved:
                 before, self._kit = self._kit, None
                 self._handles.clear()
+                if self._reads is not None:
+                    self._reads.clear()
                 assert before is not None
                 threading.Thread(target=self._retire, args=(before,), daemon=True).start()
         self._root_known.set()
@@ -166,15 +172,25 @@ class KitBackend:
         finally:
             self._peers.current = None
             self._give_back(peer.token)
-        answer = self._to_mcp_result(result, structured=self._structured)
-        return self._add_link(name, result, answer) if "spill" in result.meta else answer
+        if name == "read" and self._reads is not None and kit.dialect.entries is None:
+            self._reads.replace_text(arguments, result)
+        own = kit.dialect.profile.mcp
+        answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
+        return self._fit_cut_output(name, result, answer, peer) if "spill" in result.meta else answer
 
-    def _add_link(self, name: str, result: Result, answer: Item) -> Item:
+    def _fit_cut_output(self, name: str, result: Result, answer: Item, peer: Peer) -> Item:
         from toolroll.mcp import resources
+        from toolroll.text.truncate import bound_lines
 
         handle = result.meta["spill"]
+        profile = find_profile(peer.client)
         self._handles.append((handle, name))
-        answer["content"].append(resources.make_link(handle, name))
+        if profile.max_lines:
+            for one in answer["content"]:
+                if one["type"] == "text":
+                    one["text"] = bound_lines(one["text"], profile.max_lines)
+        if profile.links:
+            answer["content"].append(resources.make_link(handle, name))
         self._notify("resources")
         return answer
 

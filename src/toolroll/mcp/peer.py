@@ -34,11 +34,12 @@ class StdioPeer:
 
     _last = (-1.0, 0.0)
 
-    def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None) -> None:
+    def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None, client: Item | None = None) -> None:
         """Without `ask` the client is stateless: it gets questions only as results."""
         self.token = request.token
         meta = request.params.get("_meta")
         self.meta: Item = meta if isinstance(meta, dict) else {}
+        self.client: Item = client or {}
         self._request = request
         self._capabilities = capabilities
         self._ask = ask

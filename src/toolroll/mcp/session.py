@@ -39,7 +39,7 @@ class StdioSession:
     ) -> None:
         """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots.
 
-        `on_client` gets the parameters of `initialize`.
+        `on_client` gets the parameters of `initialize`, or the capabilities of a stateless client.
         """
         self.backend = backend
         self._send = send
@@ -174,7 +174,7 @@ class StdioSession:
     def _answer(self, request: RpcRequest) -> None:
         try:
             if "_meta" in request.params:
-                request.meta = versions.read_envelope(request.params)
+                self._read_envelope(request)
             if self._on_roots is not None and not self._version and request.method != "initialize":
                 self._on_roots(None)  # without a handshake the client is not asked for its roots
             if (method := _METHODS.get(request.method)) is None:
@@ -195,6 +195,17 @@ class StdioSession:
             if result is not None:  # else the answer comes later
                 adapted = self._adapt(request, result) if request.meta or self._is_dated else result
                 self._finish(request, wire.make_result(request.id, adapted))
+
+    def _read_envelope(self, request: RpcRequest) -> None:
+        request.meta = versions.read_envelope(request.params)
+        if request.meta is not None:
+            self._announce_client({"capabilities": request.meta[versions.CLIENT_CAN]})
+
+    def _announce_client(self, params: Item) -> None:
+        """Report the client once."""
+        on_client, self._on_client = self._on_client, None
+        if on_client is not None:
+            on_client(params)
 
     def _finish(self, request: RpcRequest, answer: Item) -> None:
         # The client may use the id again as soon as it has the answer; `pending` counts the request until it is sent.
@@ -259,8 +270,7 @@ class StdioSession:
         self._client = request.table("clientInfo")
         self._version = version
         self._is_dated = version < versions.LINKS
-        if self._on_client is not None:
-            self._on_client(request.params)
+        self._announce_client(request.params)
         return versions.initialize_result(self.backend, version)
 
     def discover(self, request: RpcRequest) -> Item:
@@ -286,7 +296,9 @@ class StdioSession:
         params = {"notifications": listened, "_meta": {versions.SUBSCRIPTION: request.id}}
         request.send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
 
-    def tools(self, _request: RpcRequest) -> msgspec.Raw:
+    def tools(self, request: RpcRequest) -> msgspec.Raw:
+        if (client := self._client_of(request)) != self._client:
+            self._client, self._tool_list = client, None
         listed = self._tool_list
         if listed is None:
             tools = self.backend.tools(self._client)
@@ -294,10 +306,15 @@ class StdioSession:
             listed = self._tool_list = msgspec.Raw(wire.encode({"tools": tools}))
         return listed
 
+    def _client_of(self, request: RpcRequest) -> Item:
+        """The client's name: with every request if it is stateless, else from the handshake."""
+        client = request.meta.get(versions.CLIENT) if request.meta is not None else self._client
+        return client if isinstance(client, dict) else {}
+
     def call(self, request: RpcRequest) -> Item:
         stateless = request.meta is not None
         can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
-        peer = StdioPeer(request, can, None if stateless else self._ask)
+        peer = StdioPeer(request, can, None if stateless else self._ask, self._client_of(request))
         name, arguments = request.params.get("name"), request.params.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             name, arguments = request.text("name"), request.table("arguments")  # an absent value is no error

@@ -17,8 +17,8 @@ LINKS = "2025-06-18"
 """The first version with resource links in results."""
 
 _META = "io.modelcontextprotocol/"
-VERSION, CLIENT_CAN, SERVER, SUBSCRIPTION = (
-    _META + name for name in ("protocolVersion", "clientCapabilities", "serverInfo", "subscriptionId")
+VERSION, CLIENT, CLIENT_CAN, SERVER, SUBSCRIPTION = (
+    _META + name for name in ("protocolVersion", "clientInfo", "clientCapabilities", "serverInfo", "subscriptionId")
 )
 _CACHEABLE = frozenset(
     ("tools/list", "resources/list", "resources/templates/list", "resources/read", "prompts/list", "server/discover")

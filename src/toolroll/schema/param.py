@@ -10,7 +10,7 @@ from typing import Any
 from toolroll.schema.signature import Parameter
 
 OWN = object()  # "as the tool itself has it", where None would be a value
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")  # what `toolroll call TOOL name=value` and the providers can pass
+_NAME = re.compile(r"-?[A-Za-z_][A-Za-z0-9_.-]*")  # what `toolroll call` and the providers can pass
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -89,7 +89,7 @@ def shown_schema(one: Parameter, look: Param) -> dict[str, Any]:
 def find_fault(name: str, one: Parameter, look: Param) -> str:
     """What is wrong with how a parameter is shown, as the end of a sentence; empty if nothing is."""
     if not _NAME.fullmatch(name):
-        return "cannot be passed on the command line: a name begins with a letter and has no blanks or signs but _.-"
+        return "cannot be passed on the command line: after a `-` at most, a name has letters, digits and _.- only"
     schema = shown_schema(one, look)
     number = schema.get("type") in ("integer", "number")
     default = schema.get("default")

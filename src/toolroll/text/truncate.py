@@ -31,6 +31,15 @@ def bound(text: str, most: int, keep: Keep = "head") -> Bounded:
     return Bounded("\n".join(part for part in (head.rstrip("\n"), notice, tail) if part), cut)
 
 
+def bound_lines(text: str, most: int) -> str:
+    """Both ends of a text, within `most` lines."""
+    lines = text.split("\n")
+    if len(lines) <= most:
+        return text
+    tail = (most - 1) // 2
+    return "\n".join([*lines[: most - 1 - tail], "[Output truncated...] The middle is left out.", *lines[-tail:]])
+
+
 def _head(text: str, room: int) -> str:
     end = text.rfind("\n", room - room // 4, room)
     return text[: end + 1 if end >= 0 else room]

@@ -103,7 +103,7 @@ def test_every_argument_of_every_tool_is_in_its_question(open_kit, put, dialect)
         for action, view in getattr(entry, "actions", {"": entry}).items():
             given = {name: sample(name, one) for name, one in view.schema["properties"].items()}
             kit.call(entry.name, {**given, entry.selector: action} if action else given)
-    assert len(seen) >= min(5, sum(len(entry.views()) for entry in kit.entries()) - 1)
+    assert len(seen) >= 4  # small dialects have no more
     for one in seen:
         lost = [value for value in one.arguments.values() if isinstance(value, str) and value not in one.text]
         assert (one.name, lost) == (one.name, [])

@@ -7,7 +7,10 @@ def test_a_text_file(kit, put, ws):
     put({"a.txt": "1\r\n2\r\n"})
     (ws / "a.txt").chmod(0o640)
     os.utime(ws / "a.txt", (0, 86400))
-    assert kit.call("stat", {"path": "a.txt"}).data == {
+    data = kit.call("stat", {"path": "a.txt"}).data
+    assert data.pop("accessed") == "1970-01-01T00:00:00+00:00"
+    assert data.pop("changed") > "2026"
+    assert data == {
         "path": "a.txt", "kind": "file", "size": 6, "modified": "1970-01-02T00:00:00+00:00", "mode": "0640",
         "lines": 2, "encoding": "utf-8", "line_ending": "CRLF", "target": None,
     }  # fmt: skip

@@ -44,6 +44,11 @@ def files(put, ws):
         ({"pattern": "os.", "literal": True}, "src/main.py\n4:    return os.name"),
         ({"pattern": "THE", "ignore_case": True}, "README.md\n1:The def of main."),
         ({"pattern": "return 1", "context": 1}, "src/util.py\n1-def helper():\n2:    return 1"),
+        ({"pattern": "main", "path": "src", "before": 1}, "src/main.py\n2-\n3:def main():"),
+        ({"pattern": "import", "context": 9, "after": 1}, "src/main.py\n1:import os\n2-"),
+        ({"pattern": "o[sn]", "path": "src", "-o": True}, "src/main.py\n1:os\n4:os"),
+        ({"pattern": "x*", "path": "src/util.py", "-o": True}, "No matches."),
+        ({"pattern": "def", "type": "py", "include": "src/u*"}, "src/util.py\n1:def helper():"),
         ({"pattern": r"os\n\ndef", "multiline": True}, "src/main.py\n1:import os\n2:\n3:def main():"),
         ({"pattern": "def", "output": "files"}, "README.md\nsrc/main.py\nsrc/util.py"),
         ({"pattern": "def|return", "output": "count", "path": "src"}, "src/main.py: 2\nsrc/util.py: 2"),
@@ -195,3 +200,15 @@ def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):
         found = [grep.function(replace(ctx, search=search), pattern=word) for word in ("thread", "needle")]
     assert [str(one) for one in found] == ["small.txt\n1:thread", "No matches."]
     assert "1 too big" in found[1].note
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({"offset": 1, "limit": 1}, "src/main.py\n3:def main():\n(1 of 3 matches in 3 files shown (limit reached).)"),
+        ({"offset": 2, "output": "files"}, "src/util.py\n(1 of 3 files shown.)"),
+        ({"offset": 9}, "No matches.\n(0 of 3 matches in 3 files shown (limit reached).)"),
+    ],
+)
+def test_what_comes_behind_an_offset(kit, arguments, shown):
+    assert kit.call("grep", {"pattern": "def", **arguments}).text.partition("\n[")[0] == shown

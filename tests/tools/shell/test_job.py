@@ -35,6 +35,17 @@ def test_a_job_is_polled_from_an_offset(kit, put):
     assert (rest["output"], rest["next"], rest["state"]) == ("two\n", 8, "exited with 0")
 
 
+def test_what_was_shown_is_not_shown_again(open_kit, put):
+    kit = open_kit("codex")
+    begun = kit.call(
+        "exec_command", {"cmd": "echo one; until [ -e go ]; do sleep 0.05; done; echo two", "yield_time_ms": 250}
+    )
+    assert begun.data["output"] == "one\n"
+    put({"go": ""})
+    rest = kit.call("write_stdin", {"session_id": 1, "yield_time_ms": 30_000}).data
+    assert (rest["output"], rest["exit_code"]) == ("two\n", 0)
+
+
 def test_what_fails_at_once_is_told_at_once(kit):
     result = start(kit, "echo broken; exit 4")
     assert (result.data["outcome"], result.data["exit_code"], result.text) == ("exited", 4, "broken\nExit code: 4")

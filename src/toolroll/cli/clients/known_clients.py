@@ -62,7 +62,7 @@ class McpClient:
 _CODEX_NOTE = """\
 Codex asks before tools that change something, and `codex exec` refuses them. To allow all of them, add to the table:
 default_tools_approval_mode = "approve". Calls run one after another; side by side with: \
-supports_parallel_tool_calls = true."""
+supports_parallel_tool_calls = true. `required = true` makes Codex wait for the tools of a slow start."""
 
 CLIENTS: dict[str, McpClient] = {
     # Only `claude mcp` changes its user-wide file.

@@ -230,7 +230,7 @@ class OpsTree(FileTree):
         except OSError:
             return False
 
-    delete = move = copy = set_mode = set_executable = unsupported
+    delete = move = copy = make_folder = set_mode = set_executable = unsupported
 
     def _items(self, where: str, depth: int, token: CancelToken, closed: list[str] | None) -> Iterator[TreeItem]:
         for info in sorted(self._root.ops.list(where), key=lambda one: one.name):

@@ -35,6 +35,9 @@ class TreeItem:
     modified: float
     mode: int
     target: str | None = None
+    accessed: float = 0.0
+    changed: float = 0.0
+    """When its content or what is told of it changed last."""
 
     @property
     def name(self) -> str:
@@ -130,6 +133,19 @@ class FileTree:
             else:
                 os.unlink(name, dir_fd=fd)
 
+    def make_folder(self, path: str) -> tuple[str, bool]:
+        """Make a folder and those above it that are missing; its path, and whether it is new."""
+        root, where = self._files.where(path)
+        if root is not self._files.root:
+            raise ToolError(ErrorCode.PERMISSION, f"{path!r} is not a place to write to.")
+        if _is_folder(where, self._files):
+            return root.text(where), False
+        recorder = self._files.recorder
+        with root.place(where, create=True, follow=False, check=self._files.prepare) as new:
+            with recorder.making(new, PathState("directory", -1)) if recorder else nullcontext():
+                os.mkdir(new.name, dir_fd=new.fd)
+            return new.path, True
+
     def copy(self, source: str, target: str, overwrite: bool, token: CancelToken) -> tuple[str, int]:
         """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
         with self._place(source) as old, self._target(target, old) as new:
@@ -142,6 +158,16 @@ class FileTree:
             count = self._copy(old, new, token, 0)
             self._files.records.forget(new.path)
             return new.path, count
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is there."""
+        try:
+            self.item(path)
+        except ToolError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                return False
+            raise
+        return True
 
     def is_file(self, path: str) -> bool:
         """Whether a file is there; what cannot be reached is not there."""
@@ -311,7 +337,8 @@ def _item(fd: int, name: str, path: str) -> TreeItem:
     kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
     kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
     target = os.readlink(name, dir_fd=fd) if kind == "link" else None
-    return TreeItem(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
+    times = status.st_atime, status.st_ctime
+    return TreeItem(path, kind, status.st_size, status.st_mtime, status.st_mode, target, *times)
 
 
 def _linked(old: PathHandle, new: PathHandle) -> bool:

@@ -33,6 +33,8 @@ class ShownOutput:
 
     text: str
     handle: str | None = None
+    total: int = 0
+    """Bytes of the whole output so far."""
 
     @property
     def note(self) -> str:
@@ -62,7 +64,7 @@ class CommandRun:
     @property
     def seconds(self) -> float:
         ended = self.launched.running.ended
-        return 0.0 if ended is None else ended.seconds
+        return ended.seconds if ended is not None else self.job.seconds if self.job else 0.0
 
     def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
         return show_output(self.launched.running.output, self.spill, most, keep)
@@ -142,6 +144,8 @@ class CommandResult:
 def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandResult:
     """A command's output within `most` characters, with what helps to go on."""
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
+    if ran.job:
+        ran.job.seen = shown.total
     said = f"{shown.text}\n{errors.text}"
     failed = ran.outcome == "exited" and bool(ran.status)
     missing = programs.find_missing(said) if failed else None
@@ -153,7 +157,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     return CommandResult(
         output=shown.text,
         errors=errors.text,
-        exit_code=_code(ran.status),
+        exit_code=exit_code(ran.status),
         outcome=ran.outcome,
         job=ran.job.id if ran.job else None,
         cwd=ran.launched.cwd,
@@ -173,7 +177,7 @@ def check_end(ran: CommandRun, most: int, keep: Keep = "middle") -> None:
         build_result(ran, most, keep).checked()
 
 
-def _code(status: int | None) -> int | None:
+def exit_code(status: int | None) -> int | None:
     """The exit code as a shell reports it: 128 plus the number of the signal that ended it."""
     return status if status is None or status >= 0 else 128 - status
 
@@ -190,15 +194,16 @@ def _exit(code: int) -> str:
 def show_output(output: CapturedOutput, spill: Spill, most: int, keep: Keep) -> ShownOutput:
     """What was printed so far, within `most` characters; `keep` says which part stays."""
     head, omitted, tail = output.ends(4 * most)  # a character is at most four bytes
+    total = len(head) + omitted + len(tail)
     if is_binary(head or tail):
-        return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle())
+        return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle(), total)
     if omitted == 0:
         text = clean(head + tail)
         if len(text) <= most:
-            return ShownOutput(text)
-        return ShownOutput(bound(text, most, keep).text, output.handle() or spill.keep(text))
+            return ShownOutput(text, None, total)
+        return ShownOutput(bound(text, most, keep).text, output.handle() or spill.keep(text), total)
     # Memory may hold all of it still, and a file is the only way to what is left out.
-    return ShownOutput(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
+    return ShownOutput(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True), total)
 
 
 def _ends(head: str, tail: str, omitted: int, most: int, keep: Keep) -> str:

@@ -94,6 +94,7 @@ class ExecShell(Shell):
         detach_after: float | None = None,  # noqa: ARG002 - there are no jobs elsewhere
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
+        reads: bool = False,  # noqa: ARG002
     ) -> CommandRun:
         ops = self._ops
         words = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.supervisor import RunningCommand
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Job:
     """A command under a number."""
 
@@ -24,6 +24,8 @@ class Job:
     running: RunningCommand
     started: float  # when the command was, in seconds since 1970
     notes: Callable[[], Sequence[str]] = tuple  # what is to be said about it when it has ended
+    seen: int = 0
+    """So many bytes of its output were shown."""
 
     @property
     def seconds(self) -> float:

@@ -99,11 +99,15 @@ class Shell:
         program: str = "bash",
         merge: bool = True,
         detach_after: float | None = None,
+        reads: bool = False,
     ) -> CommandRun:
-        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
+        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
+
+        With `reads` it then reads what is written to the job.
+        """
         self._authorise_text(text, cwd, program)
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after)
+            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after, reads=reads)
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -170,12 +174,12 @@ class Shell:
         detach_after: float | None = None,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
+        reads: bool = False,
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged."""
         moves = detach_after is not None and seconds > detach_after
-        launched = self._start(
-            argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
-        )
+        after = None if moves else seconds
+        launched = self._start(argv, cwd=cwd, seconds=after, merge=merge, writes=writes, extra=extra, reads=reads)
         return self._settle(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:

@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.http.calls import ToolCalls
-from toolroll.mcp.http.peer import MissingCapabilityError, RequestContext, session_id
+from toolroll.mcp.http.peer import MissingCapabilityError, RequestContext, client_info, session_id
 from toolroll.mcp.methods import completion_result
 from toolroll.mcp.wire import NO_RESOURCE
 from toolroll.result import ToolError
@@ -53,8 +53,7 @@ class Handlers:
         self._loop.call_soon_threadsafe(self._notify, kind)
 
     async def list_tools(self, context: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
-        params = context.session.client_params
-        tools = await self._run(self._backend.tools, {"name": params.client_info.name} if params else None)
+        tools = await self._run(self._backend.tools, client_info(context))
         self._schemas = {one["name"]: one["inputSchema"] for one in tools}
         return _complete(tools=tools)
 

@@ -67,6 +67,12 @@ class ClientQuestion:
         return True
 
 
+def client_info(context: RequestContext) -> Item:
+    """What a client says of itself, in the handshake or with a stateless request."""
+    params = context.session.client_params
+    return {"name": params.client_info.name} if params else {}
+
+
 class HttpPeer:
     """A `Peer`. The worker thread calls it; it talks to the client in the event loop of the server.
 
@@ -78,6 +84,7 @@ class HttpPeer:
         """`answers` came with the request, by the name of the question, and so did `meta`."""
         self.token = CancelToken()
         self.meta: Item = _plain(meta) or {}
+        self.client = client_info(context)
         self.asked = asyncio.Event()
         self.open: dict[str, ClientQuestion] = {}
         self._loop = asyncio.get_running_loop()

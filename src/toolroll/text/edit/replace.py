@@ -100,6 +100,11 @@ class Finder:
             spans.append((start, stop))
         return ReplaceResult("".join([*pieces, text[end:]]), spans, _places(text, spans))
 
+    def places(self, text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """The span of each occurrence that is not empty, with its line and column."""
+        spans = [(start, end) for start, end, _ in self._found(text, "") if start < end]
+        return list(zip(spans, _places(text, spans), strict=True))
+
     def _check(self, replacement: str) -> None:
         """Raise for a group that is written as elsewhere: it would end up in the files as it is."""
         if self._expression and (found := _FOREIGN.search(replacement)) and int(found[1]) <= self._expression.groups:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text import diff
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
 from toolroll.text.edit import omissions
+from toolroll.text.edit.match import Level
 from toolroll.tool import Effect, tool
 
 
@@ -43,6 +46,16 @@ class Edited:
         return f"Edited {self.path} ({self.replacements} replaced{where}{how}).\n{self.diff}"
 
 
+@dataclass(frozen=True, slots=True)
+class EditStep:
+    """One of several replacements."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+    first: bool = False
+
+
 @tool(Effect.READ | Effect.WRITE)
 def edit(
     ctx: Context,
@@ -54,12 +67,16 @@ def edit(
     *,
     create: Annotated[bool, "An empty old text makes a new file."] = False,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
-    match: Annotated[text_match.Level, "How the old text may differ from the file's."] = "safe",
+    match: Annotated[Level, "How the old text may differ from the file's."] = "safe",
     first: Annotated[bool, "Of several occurrences, replace the first."] = False,
     syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
     backup: Annotated[bool, "Keep a copy of the old file beside it."] = False,
+    edits: Annotated[tuple[EditStep, ...], "Instead of old and new: one after the other, all or none."] = (),
+    dry_run: Annotated[bool, "Of several replacements, only show the diff."] = False,
 ) -> Edited:
     """Replace text in a file. It must fit one place, or say which with near_line or replace_all."""
+    if edits:
+        return _edit_all(ctx, path, edits, match, create, dry_run)
     if not old and (create or not ctx.tree.is_file(path)):
         return _created(ctx, path, new, create)
     draft = ctx.files.draft(path, encoding, quoted=True)
@@ -83,6 +100,31 @@ def edit(
     return Edited(
         change.path, replaced.count, False, change.diff(), replaced.relation, replaced.lines, backup=kept, note=note
     )
+
+
+def _edit_all(ctx: Context, path: str, edits: Sequence[EditStep], match: Level, create: bool, dry_run: bool) -> Edited:
+    if create and not edits[0].old and not ctx.tree.is_file(path):
+        change = ctx.files.write(path, _replace_all(edits[0].new, edits[1:], match)[0], overwrite=False)
+        return Edited(change.path, 0, created=True, diff="")
+    draft = ctx.files.draft(path)
+    text, count = _replace_all(draft.text, edits, match)
+    if dry_run:
+        return Edited(draft.path, count, False, diff.unified(draft.text, text))
+    change = ctx.files.save(draft, text)
+    return Edited(change.path, count, False, change.diff(), note=change.verdict)
+
+
+def _replace_all(text: str, edits: Sequence[EditStep], match: Level) -> tuple[str, int]:
+    """The text after all replacements, and how many places they were; ToolError names the one that does not fit."""
+    count = 0
+    for number, one in enumerate(edits, 1):
+        old = _as_ended(text, one.old) if match == "exact" else one.old
+        try:
+            made = text_match.replace(text, old, one.new, every=one.replace_all, first=one.first, level=match)
+        except ToolError as error:
+            raise ToolError(error.code, f"Edit {number} does not fit, so none was made. {error.message}") from error
+        text, count = made.text, count + made.count
+    return text, count
 
 
 def _as_ended(text: str, quote: str) -> str:

@@ -30,12 +30,14 @@ class FolderListing:
     closed: int
 
     def marked(self, form: str) -> str:
-        """A line for each entry in a form of `kind`, `name`, `mark` and `size`."""
+        """A line for each entry in a form of `kind`, `name` or `indent` and `base`, `mark` and `size`."""
         prefix = "" if self.path in (".", "") else f"{self.path}/"
         marks = {"directory": "/", "link": " -> ", "file": "", "other": " (special)"}
         shown = [
             form.format(
-                name=one.path.removeprefix(prefix),
+                name=(name := one.path.removeprefix(prefix)),
+                indent="  " * name.count("/"),
+                base=one.name,
                 kind={"directory": "dir", "other": "special"}.get(one.kind, one.kind),
                 mark=marks[one.kind] + (one.target or ""),
                 size=one.size,
@@ -89,6 +91,7 @@ def ls(
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
     recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
     sizes: Annotated[bool, "Tell as a folder's size that of all files in it."] = False,
+    exclude: Annotated[tuple[str, ...], "Globs of names to leave out."] = (),
 ) -> FolderListing:
     """List a folder: folders end in /, links show their target."""
     closed: list[str] = []
@@ -96,6 +99,9 @@ def ls(
     prefix = f"{where}/" if where else ""
     named = globs.compile(pattern) if pattern else None
     found = [one for one in found if type in ("all", one.kind) and (named is None or named.matches(one.name))]
+    if exclude:
+        files = globs.GlobFilter((), tuple(map(globs.compile, exclude)))
+        found = [one for one in found if files.wants(one.path.removeprefix(prefix))]
     shown = [one for one in found if hidden or not _is_hidden(one.path.removeprefix(prefix))]
     if sort == "size":
         shown.sort(key=lambda one: -one.size)

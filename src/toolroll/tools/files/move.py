@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import FilePath
 from toolroll.tool import Effect, tool
 
@@ -27,6 +28,10 @@ def move(
     source: Annotated[FilePath, "File, link or folder to move."],
     target: Annotated[FilePath, "New path, or a folder to move into."],
     overwrite: Annotated[bool, "Replace a file that is there."] = False,
+    *,
+    into: Annotated[bool, "Move into a folder that is there; else it is in the way."] = True,
 ) -> Moved:
     """Move or rename a file, link or folder. Missing folders are made."""
+    if not into and ctx.tree.exists(target):
+        raise ToolError(ErrorCode.CONFLICT, f"Destination already exists: {target!r}.")
     return Moved(*ctx.tree.move(source, target, overwrite))

@@ -14,6 +14,14 @@ from toolroll.text.shown_lines import ShownLines
 from toolroll.tool import Effect, tool
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+_MEDIA = _IMAGES | {
+    ".bmp": "image/bmp",
+    ".svg": "image/svg+xml",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+}
 _ALL = 10**9
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
@@ -31,22 +39,23 @@ def read(
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
+    only_images: Annotated[bool, "Refuse what is no image."] = False,
     levels: Annotated[int, Field(ge=0), "Levels of a folder to list; without any, a folder is refused."] = 0,
     span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
+    media: Annotated[bool, "Give a file of any type as it is."] = False,
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
+    force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
-    if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
+    if media:
+        return _media(ctx, path)
+    if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or only_images:
         return _image(ctx, path, mime)
     if levels and not ctx.tree.is_file(path):
         return _names(ctx, path, levels, offset, limit)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
-    if span is not None:
-        offset, end = _ends(span)
-    if tail is not None:
-        found = ctx.files.window(path, 1, _ALL, ctx.call.token, encoding)
-        offset = max(1, len(found.lines) - tail + 1)
+    offset, end = _range(ctx, path, offset, end, span, tail)
     if end is not None:
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
@@ -60,6 +69,19 @@ def read(
     if found.encoding.guessed:
         shown = replace(shown, meta={"encoding": found.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
+
+
+def _range(
+    ctx: Context, path: str, offset: int, end: int | None, span: tuple[int, ...] | None, tail: int | None
+) -> tuple[int, int | None]:
+    """The first and the last line that are asked for, in whichever way."""
+    if span is not None:
+        return _ends(span)
+    if tail is None:
+        return offset, end
+    if end is not None:
+        raise ToolError(ErrorCode.VALIDATION, "Give `end` or `tail`, not both.")
+    return max(1, len(ctx.files.window(path, 1, _ALL, ctx.call.token).lines) - tail + 1), None
 
 
 def _ends(span: tuple[int, ...]) -> tuple[int, int | None]:
@@ -90,9 +112,19 @@ def _shown(
     )
 
 
-def _image(ctx: Context, path: str, mime: str) -> ShownLines:
+def _image(ctx: Context, path: str, mime: str | None) -> ShownLines:
+    if mime is None:
+        known = ", ".join(_IMAGES)
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no image: the name of one ends in {known}.")
     data = ctx.files.data(path, MAX_IMAGE_BYTES)
     return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+
+
+def _media(ctx: Context, path: str) -> ShownLines:
+    mime = _MEDIA.get(path[path.rfind(".") :].lower(), "application/octet-stream")
+    _, root, parts = ctx.files.root.owner(ctx.files.key(path))
+    file = Image(ctx.files.data(path, MAX_IMAGE_BYTES), mime, "/".join((root.path, *parts)))
+    return ShownLines(path, "", 1, 0, 0, truncated=False, images=(file,))
 
 
 def _names(ctx: Context, path: str, levels: int, offset: int, limit: int) -> ShownLines:

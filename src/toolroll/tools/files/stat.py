@@ -28,6 +28,8 @@ class PathStatus:
     encoding: str | None = None
     line_ending: str | None = None
     target: str | None = None
+    accessed: str = ""
+    changed: str = ""
 
     @property
     def name(self) -> str:
@@ -55,8 +57,11 @@ class PathStatus:
 def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> PathStatus:
     """Tell a path's kind, size, line count, encoding, permissions and time of change."""
     item = ctx.tree.item(path)
-    modified = datetime.datetime.fromtimestamp(item.modified, datetime.UTC).isoformat(timespec="seconds")
-    known = PathStatus(item.path, item.kind, item.size, modified, f"{item.mode & 0o7777:04o}", target=item.target)
+    modified, accessed, changed = map(_iso, (item.modified, item.accessed, item.changed))
+    mode = f"{item.mode & 0o7777:04o}"
+    known = PathStatus(
+        item.path, item.kind, item.size, modified, mode, target=item.target, accessed=accessed, changed=changed
+    )
     if item.kind != "file" or item.size > _COUNTED:
         return known
     try:
@@ -70,3 +75,7 @@ def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> PathStat
         encoding=document.encoding.codec + (" with BOM" if document.encoding.bom else ""),
         line_ending=ending if "\n" in document.text else None,
     )
+
+
+def _iso(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")

@@ -44,11 +44,14 @@ def write(
     ] = None,
     encoding: Annotated[str | None, "Text encoding; an existing file's own by default."] = None,
     syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
+    read_first: Annotated[bool, "Replace a file only as the dialect's guard lets it be edited."] = False,
 ) -> Written:
     """Create a file or replace all of its content. To change a part of a file, use edit."""
     if syntax:
         ctx.files.check_new_syntax(path, content)
     if ctx.tree.is_file(path):
+        if read_first:
+            ctx.files.draft(path, encoding)
         omissions.check(content, lambda: ctx.files.peek(path, encoding).text, path)
     permissions = _mode(mode)
     change = ctx.files.write(path, content, overwrite=overwrite, mode=permissions, encoding=encoding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -51,6 +51,7 @@ def find(
     exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),
     *,
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
+    full: Annotated[bool, "Give whole paths, from the root of the file system."] = False,
 ) -> Files:
     """Find files by a glob pattern, newest first."""
     search, where = ctx.search.of(*ctx.files.where(path))
@@ -62,13 +63,18 @@ def find(
     given = {name: value for name, value in {**asked, **switches}.items() if value}
     more = Suggestion("find", {"pattern": pattern, "path": path, **given})
     return Files(
-        entries=found.entries[:limit],
+        entries=[_with_whole_path(ctx, one) if full else one for one in found.entries[:limit]],
         total=found.total,
         note=_note(found, limit, ctx.limits.search_seconds),
         status="success" if found.complete else "partial",
         more=more if switches and not found.entries else None,
         whole=partial(_whole, found) if found.total > limit else None,
     )
+
+
+def _with_whole_path(ctx: Context, entry: FileEntry) -> FileEntry:
+    _, root, parts = ctx.files.root.owner(tuple(entry.path.split("/")))
+    return replace(entry, path="/".join((root.path, *parts)))
 
 
 def _text(entries: Sequence[FileEntry]) -> str:

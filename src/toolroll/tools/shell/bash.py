@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.shell.command_result import CommandResult, On, build_result
@@ -29,6 +29,7 @@ def bash(
     description: Annotated[str, "What the command is for, in a few words."] = "",  # noqa: ARG001 for the approver
     detach: Annotated[bool, "Let a command that takes long go on as a job."] = True,
     wait: Annotated[float | None, Field(ge=0), "Seconds after which it goes on as a job."] = None,
+    reads: Annotated[bool, "As a job, let it read what is written to it."] = False,
     apart: Annotated[bool, "Keep stderr apart from stdout."] = False,
     most: Annotated[int, "Characters of output to show."] = 30_000,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
@@ -49,10 +50,8 @@ def bash(
             ran = ctx.shell.background(command, cwd=where)
         else:
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            detach_after = after if detach else None
-            ran = ctx.shell.run(
-                command, cwd=where, seconds=timeout, program=shell, merge=not apart, detach_after=detach_after
-            )
+            how: dict[str, Any] = {"merge": not apart, "detach_after": after if detach else None, "reads": reads}
+            ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
     done = run()

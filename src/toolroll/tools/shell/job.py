@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
+from toolroll.host.shell.command_result import exit_code
 from toolroll.host.shell.jobs import Job
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
+from toolroll.text.edit.replace import Finder
 from toolroll.text.terminal import clean
 from toolroll.tool import Effect, tool
 
-_MOST = 30_000
+_MAX_CHARS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,15 @@ class Polled:
     """What a job has printed from an offset on, and how it stands."""
 
     id: int
+    command: str
     state: str
     output: str
     next: int
     """The offset, in bytes, where what it prints next will be."""
     total: int
+    exit_code: int | None = None
+    seconds: float = 0.0
+    """How long the call waited."""
     note: str = ""
 
     def __str__(self) -> str:
@@ -61,6 +69,10 @@ def job(
     input: Annotated[str, "Text for its standard input."] = "",
     offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
     wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
+    *,
+    new: Annotated[bool, "Show only what was not shown yet, whatever `offset` says."] = False,
+    filter: Annotated[str | None, "Regular expression: show only lines that it matches."] = None,
+    most: Annotated[int, Field(ge=1), "Bytes of output to show."] = _MAX_CHARS,
 ) -> JobList | Polled:
     """Look after background commands: poll `output`, write `input`, `kill`, or `list` them."""
     jobs = ctx.shell.jobs
@@ -71,15 +83,19 @@ def job(
     one = jobs.get(id)
     if action == "kill":
         one.running.kill()
-    elif action == "input":
+    elif action == "input" and input:
         ctx.shell.feed(one, input)
+    began = monotonic()
     if wait:
         one.running.wait(wait, ctx.token, kill=False)
         ctx.token.check()
-    return _polled(one, offset)
+    polled = _poll(one, one.seen if new else offset, most)
+    one.seen = polled.next
+    output = _matching_lines(ctx, polled.output, filter) if filter else polled.output
+    return replace(polled, output=output, seconds=round(monotonic() - began, 3))
 
 
-def _polled(job: Job, offset: int) -> Polled:
+def _poll(job: Job, offset: int, most: int) -> Polled:
     state, output = _state(job), job.running.output  # in this order: of one that has ended, all is there
     total = output.total
     if offset > total:
@@ -87,8 +103,16 @@ def _polled(job: Job, offset: int) -> Polled:
             ErrorCode.VALIDATION, f"`offset` {offset} is beyond the output, which has {total} bytes so far."
         )
     at = output.present(offset)  # of an endless output not everything is kept
-    chunk = output.read(at, _MOST)
-    return Polled(job.id, state, clean(chunk), at + len(chunk), total, "\n".join(job.notes()))
+    chunk = output.read(at, most)
+    code = exit_code(job.running.ended.status) if job.running.ended else None
+    return Polled(job.id, job.title, state, clean(chunk), at + len(chunk), total, code, note="\n".join(job.notes()))
+
+
+def _matching_lines(ctx: Context, text: str, pattern: str) -> str:
+    search = ctx.search.of(*ctx.files.where("."))[0]
+    finder = Finder(pattern, regex=True, case=True, words=False, compiled=partial(search.expression, token=ctx.token))
+    wanted = {line for _, (line, _) in finder.places(text)}
+    return "".join(line for number, line in enumerate(text.splitlines(keepends=True), 1) if number in wanted)
 
 
 def _row(job: Job) -> JobRow:

@@ -62,15 +62,19 @@ def web_search(
     *,
     snippets: Annotated[bool, "Include the snippets."] = True,
     metadata: Annotated[bool, "Include each result's date and engine."] = True,
+    domains: Annotated[tuple[str, ...], "Only results from these domains."] = (),
+    not_domains: Annotated[tuple[str, ...], "No results from these domains."] = (),
 ) -> Searched:
     """Search the web. Gives titles, addresses and snippets; read a page itself with `fetch`."""
     from toolroll.host.web.search import WebSearch
-    from toolroll.text.web.engines.query import prepare
+    from toolroll.text.web.engines.query import is_within, prepare
 
+    site = site or (domains[0] if len(domains) == 1 else None)
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
     ctx.taint.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
     found = WebSearch(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
-    wanted = [_wanted(hit, snippets, metadata) for hit in found.hits]
+    hits = [hit for hit in found.hits if is_within(hit.url, domains, not_domains)]
+    wanted = [_wanted(hit, snippets, metadata) for hit in hits]
     shown = _room_for(wanted, ctx.limits.output_chars - _ROOM_CHARS)
     left_out = len(wanted) - len(shown)
     cut = [f"{left_out} more are not shown; a smaller `limit` takes less room."] if left_out else []

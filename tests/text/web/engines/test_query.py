@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.text.web.engines.query import WebQuery, prepare
+from toolroll.text.web.engines.query import WebQuery, is_within, prepare
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,22 @@ def test_what_is_refused(words: str, options: dict[str, Any], message: str) -> N
     with pytest.raises(ToolError, match=message) as caught:
         prepare(words, **options)
     assert caught.value.code is ErrorCode.VALIDATION
+
+
+@pytest.mark.parametrize(
+    ("url", "domains", "not_domains", "wanted"),
+    [
+        ("https://docs.a.com/x", ["a.com"], [], True),
+        ("https://A.com:80/x", ["b.org", "a.com"], [], True),
+        ("https://nota.com/", ["a.com"], [], False),
+        ("https://a.com.evil.org/", ["a.com"], [], False),
+        ("https://docs.a.com/", [], ["a.com"], False),
+        ("https://b.org/", [], ["a.com"], True),
+        ("https://docs.a.com/", ["a.com"], ["docs.a.com"], False),
+    ],
+)
+def test_domains_hold_those_below_them(url: str, domains: list[str], not_domains: list[str], wanted: bool) -> None:
+    assert is_within(url, domains, not_domains) is wanted
 
 
 def test_filters_among_the_words() -> None:

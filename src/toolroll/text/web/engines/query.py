@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.web.engines.engines import Safe, Within
@@ -68,6 +69,14 @@ def prepare(
             "Use the few words that matter most."
         )
     return query
+
+
+def is_within(url: str, domains: Collection[str], not_domains: Collection[str]) -> bool:
+    """Whether a URL is of one of the domains, or of a part of one, if there are any, and of none of the others."""
+    host = (urlsplit(url).hostname or "").lower()
+    parts = {host[at:] for at, before in enumerate("." + host) if before == "."}
+    wanted, unwanted = ({one.lower().strip(".") for one in some} for some in (domains, not_domains))
+    return (not wanted or not parts.isdisjoint(wanted)) and parts.isdisjoint(unwanted)
 
 
 def _plain(text: str) -> str:
