@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from toolroll.dialect import Entry, Relay, View
 from toolroll.policy.effects import Effect
+from toolroll.registry import modules_in
 from toolroll.schema import Field
 from toolroll.tool import Tool, tool
 
@@ -55,6 +57,53 @@ def resolve_choice(tools: str | Iterable[str] | None, by_default: Choice) -> Cho
         if tools == choice:
             return choice
     raise ValueError(f"There is no choice of tools {tools!r}. There are: {', '.join(CHOICES)}, or a list of names.")
+
+
+class OwnTools(Mapping[str, Entry]):
+    """Our own tools under their own names. Each is imported when it is first used; all kits share them."""
+
+    def __init__(self, package: str) -> None:
+        self._modules = modules_in(package)
+        self._loaded: dict[str, Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        found = self._loaded.get(name)
+        if found is None:
+            module = importlib.import_module(self._modules[name])
+            tools = (one for one in vars(module).values() if isinstance(one, Tool) and one.name == name)
+            found = self._loaded.setdefault(name, View.native(next(tools)))
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class MetaTools(Mapping[str, Entry]):
+    """The tools that find and call hidden ones, made when one is looked for: they need every tool."""
+
+    def __init__(self, make: Callable[[], Iterable[Entry]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> dict[str, Entry]:
+        return {one.name: one for one in self._make()}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in META_TOOLS:
+            raise KeyError(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class Catalogue:

@@ -17,7 +17,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Observer, Record, Step, build_chain
+from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
 from toolroll.wording import DialectWording
@@ -45,6 +45,16 @@ class Checked:
     faults: Sequence[str] = ()
 
 
+class _Chains(dict[View, Proceed]):
+    """The steps around a view's tool, put together for its first call."""
+
+    def __init__(self, around: tuple[Step, ...]) -> None:
+        self._around = around
+
+    def __missing__(self, view: View) -> Proceed:
+        return self.setdefault(view, build_chain(self._around, view))
+
+
 class Executor:
     """Runs calls of one set of entries. Errors the model can act on become results; all others are raised."""
 
@@ -60,14 +70,14 @@ class Executor:
     ) -> None:
         """`read_call` understands other names of tools."""
         self.entries = entries
+        self._called: dict[str, View | Bundle] = {}  # a look into the entries takes longer
         self._read_call = read_call
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
         self._observers = observers
         self._wording = DialectWording(entries)
-        around: tuple[Step, ...] = (Authorization(guard), *steps)
-        self._chains = {view: build_chain(around, view) for entry in entries.values() for view in entry.views()}
+        self._chains = _Chains((Authorization(guard), *steps))
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
@@ -98,8 +108,8 @@ class Executor:
         bound: dict[str, Any] = {}
         coerced: list[str] = []
         try:
-            entry = self.entries.get(call.name)
-            if entry is None or isinstance(entry, Relay):
+            entry = self._called.get(call.name)
+            if entry is None:
                 entry, call.name, given, renamed = self._find(call.name, given)
             if not isinstance(given, dict):
                 given = parse_arguments(given)
@@ -154,6 +164,7 @@ class Executor:
             raise self._unknown(name)
         if relay is not None:
             relay.check(entry)
+        self._called[name] = entry
         return entry, name, given, notes
 
     def _unknown(self, name: str) -> ToolError:

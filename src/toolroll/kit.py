@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import META_TOOLS, Catalogue, Choice, resolve_choice
+from toolroll.catalogue import META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -24,7 +25,7 @@ from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
-from toolroll.registry import Registry, discover
+from toolroll.registry import Registry
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
 from toolroll.spellings import read_call
@@ -114,14 +115,13 @@ class Kit:
         workspace: str | os.PathLike[str],
         state_dir: str | os.PathLike[str] | None,
         guard: Guard,
-        entries: list[Entry],
+        entries: Mapping[str, Entry],
         files: FileOps | None,
         commands: ExecOps | None,
     ) -> None:
         """Open the engines, and add the tools."""
-        self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
-        self._entries: dict[str, Entry] = {}
+        self._own, self._added = entries, dict[str, Entry]()
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
@@ -129,35 +129,35 @@ class Kit:
         self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
-        self._add(entries)
+        self._rebuild_executor()
         for server in self.remote.expanded():
             self.register(server)
 
-    def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> list[Entry]:
+    def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> Mapping[str, Entry]:
         """The entries of the dialect and of plugins: all of them, or only these."""
-        own = self.dialect.entries if self.dialect.entries is not None else _native()
-        taken = [*(one.name for one in own), *META_TOOLS]
-        added = combine(plugins, taken, dialects.names(), f"the dialect {self.dialect.name}")
+        listed = self.dialect.entries
+        own: Mapping[str, Entry] = _native() if listed is None else {one.name: one for one in listed}
+        added = combine(plugins, [*own, *META_TOOLS], dialects.names(), f"the dialect {self.dialect.name}")
         self.problems = added.problems
         """One sentence for each plugin, or tool of one, that is left out."""
-        every = (*own, *added.entries)
-        if only is None:
-            return list(every)
-        named = {entry.name: entry for entry in every}
-        return [named[_one_of("tool", name, named)] for name in only]
+        every = _chain(own, {one.name: one for one in added.entries})
+        return every if only is None else {name: every[_one_of("tool", name, every)] for name in only}
 
     def _add(self, entries: Iterable[Entry]) -> None:
         with self._lock:
-            self._entries = self._entries | {entry.name: entry for entry in entries}
-            for entry in entries:
-                if not isinstance(entry, Relay):
-                    self.registry.register(entry)
+            self._added = self._added | {entry.name: entry for entry in entries}
             self._rebuild_executor()
         self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        meta_tools = {one.name: one for one in self._catalogue.meta_tools(hinted=True)}
-        self._executor = self._executor_of(self._entries | meta_tools)
+        self._entries = _chain(self._own, self._added)
+        meta_tools = MetaTools(partial(self._catalogue.meta_tools, hinted=True))
+        self._executor = self._executor_of(_chain(self._own, self._added, meta_tools))
+
+    @property
+    def registry(self) -> Registry[View | Bundle]:
+        """The tools as the dialect names them, to look up and filter."""
+        return Registry(one for one in self._entries.values() if not isinstance(one, Relay))
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
@@ -189,6 +189,11 @@ class Kit:
     def entries(self) -> list[Entry]:
         """The tools that may be called in this mode, with their schemas."""
         return [*self._allowed(), *self._catalogue.meta_tools()]
+
+    def entry(self, name: str) -> Entry | None:
+        """The tool of this name, if it may be called in this mode."""
+        found = self._executor.entries.get(name)
+        return None if found is None else found.within(MODES[self.mode] & ~self.policy.deny)
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name, also if this mode does not allow it."""
@@ -319,8 +324,7 @@ class Kit:
         with self._lock:
             if name not in self._entries:
                 return False
-            self._entries = {known: one for known, one in self._entries.items() if known != name}
-            self.registry.unregister(name)
+            self._own, self._added = {known: one for known, one in self._entries.items() if known != name}, {}
             self._rebuild_executor()
         self._catalogue.notify()
         return True
@@ -372,9 +376,14 @@ def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _native() -> tuple[Entry, ...]:
-    """Every tool of our own under its own name; what has been worked out for one kit is there for the next."""
-    return tuple(View.native(tool) for tool in discover(builtin))
+def _native() -> OwnTools:
+    """Every tool of our own; what has been worked out for one kit is there for the next."""
+    return OwnTools(builtin.__name__)
+
+
+def _chain(*tables: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    """One table of several, in their order, without a look at the entries: each may have to be imported."""
+    return ChainMap(*reversed(tables))  # type: ignore[arg-type]  # nothing is written into it
 
 
 def _from_server(one: RemoteTool) -> Tool:

@@ -83,11 +83,11 @@ class Registry(Generic[T]):
 
 
 @cache
-def names_in(package: str) -> frozenset[str]:
-    """The names of the tools below a package, which are those of their modules; none of these is imported."""
+def modules_in(package: str) -> dict[str, str]:
+    """The modules of the tools below a package, by the tools' names, which are theirs; none of them is imported."""
     folders = importlib.import_module(package).__path__
     modules = (found.name for found in pkgutil.walk_packages(folders, package + ".") if not found.ispkg)
-    return frozenset(name.rpartition(".")[2] for name in modules)
+    return {name.rpartition(".")[2]: name for name in modules}
 
 
 def discover(package: ModuleType) -> Iterator[Tool]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.code.repo_map import RepoMaps
-from toolroll.host.code.structure import Structure
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.roots import make_root
@@ -21,10 +21,7 @@ from toolroll.host.files.sessions import DamagedSessionError, SavedSession, Sess
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.http.client import PROXY, Client
 from toolroll.host.knowledge.call_log import CallLog
-from toolroll.host.knowledge.semantic import SemanticRanking
-from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.servers import McpServers
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.event_loop import EventLoop
@@ -33,15 +30,18 @@ from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
-from toolroll.host.search.search_group import make_search
 from toolroll.host.settings import Settings
-from toolroll.host.shell.shell import Shell
 from toolroll.policy.limits import Limits
-from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
+    from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.http.client import Client
+    from toolroll.host.knowledge.semantic import SemanticRanking
+    from toolroll.host.lsp.language_servers import LanguageServers
+    from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
+    from toolroll.host.shell.shell import Shell
 
 
 class CallOptions(TypedDict, total=False):
@@ -53,6 +53,36 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+
+
+T = TypeVar("T")
+
+
+class _Deferred:
+    """Stands for an engine that is imported and opened with its first use: most calls need none of them."""
+
+    def __init__(self, open_engine: Callable[[], Any]) -> None:
+        self._open_engine = open_engine
+        self._opening = threading.Lock()
+        self._engine: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._engine is None:
+            with self._opening:
+                if self._engine is None:
+                    self._engine = self._open_engine()
+        return getattr(self._engine, name)
+
+    def close(self) -> None:
+        with self._opening:
+            if self._engine is not None:
+                self._engine.close()
+
+
+def _defer(closing: ExitStack, open_engine: Callable[[], T]) -> T:
+    deferred = _Deferred(open_engine)
+    closing.callback(deferred.close)
+    return cast("T", deferred)
 
 
 class Services:
@@ -88,7 +118,7 @@ class Services:
             self.root.trust.drop_imports()
             self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
-            self._open_files(closing, profile, guard.policy)
+            self._open_files(closing, profile)
             self._open_programs(closing, profile.commands, settings)
             if files is not None or commands is not None:
                 self._replace(closing, profile, files, commands)
@@ -104,18 +134,15 @@ class Services:
         closing.callback(self.spill.close)
         self.guard.remember(Grants(self.state))
 
-    def _open_files(self, closing: ExitStack, profile: Profile, policy: Policy) -> None:
+    def _open_files(self, closing: ExitStack, profile: Profile) -> None:
         self.files = Workspace(self.root, self.state, self.spill, **self._file_options(profile))
         self.journal = self.undo_journal = Journal(self.root, self.state)
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
         self.recovered = [*self.journal.recover(), *self.git.recover()]
-        how = {"limits": self.limits, "policy": policy, "launcher": self.launcher}
-        self.search = make_search(self.root, self.state, states, **how)
-        closing.callback(self.search.close)
-        self.structure = Structure(self.files, self.search, self.limits, self.launcher)
-        closing.callback(self.structure.close)
+        self.search = _defer(closing, partial(self._open_search, states))
+        self.structure = _defer(closing, self._open_structure)
         self.repo_maps = RepoMaps(self.files, self.search, self.structure)
         closing.callback(self.repo_maps.close)
 
@@ -134,19 +161,44 @@ class Services:
         closing.callback(self.loop.close)
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
-        self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
-        closing.callback(self.http.close)
-        self.shell = Shell(self.root, self.spill, self.guard, **self._shell_options(table))
-        closing.callback(self.shell.close)
-        self.meaning = SemanticRanking(self.state, self.http, environ)
-        closing.callback(self.meaning.close)
-        self.servers = LanguageServers(
-            self.files, self.search, spawn=self.shell.serve, choice=settings.language_servers
-        )
-        closing.callback(self.servers.close)
+        self.http = _defer(closing, self._open_http)
+        self.shell = _defer(closing, partial(self._open_shell, table))
+        self.meaning = _defer(closing, partial(self._open_meaning, environ))
+        self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
+
+    def _open_search(self, states: dict[str, State]) -> Search:
+        from toolroll.host.search.search_group import make_search
+
+        how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
+        return make_search(self.root, self.state, states, **how)
+
+    def _open_http(self) -> Client:
+        from toolroll.host.http.client import PROXY, Client
+
+        return Client(self.guard.policy.hosts, proxy=os.environ.get(PROXY, ""))
+
+    def _open_shell(self, table: str) -> Shell:
+        from toolroll.host.shell.shell import Shell
+
+        return Shell(self.root, self.spill, self.guard, **self._shell_options(table))
+
+    def _open_structure(self) -> Structure:
+        from toolroll.host.code.structure import Structure
+
+        return Structure(self.files, self.search, self.limits, self.launcher)
+
+    def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
+        from toolroll.host.knowledge.semantic import SemanticRanking
+
+        return SemanticRanking(self.state, self.http, environ)
+
+    def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
+        from toolroll.host.lsp.language_servers import LanguageServers
+
+        return LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=choice)
 
     def _shell_options(self, table: str) -> dict[str, Any]:
         own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}

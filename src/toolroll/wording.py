@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 from toolroll.dialect import Bundle, Entry, Relay, View
-from toolroll.registry import names_in
+from toolroll.registry import modules_in
 from toolroll.result import Suggestion
 
 _QUOTED = re.compile(r"`(\w+(?:\.\w+)?)`")
@@ -22,10 +23,16 @@ class DialectWording:
     """Speaks of tools and parameters in the words of the entries in use."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
-        self._tools: dict[str, tuple[Entry, View, str | None]] = {}
-        for entry in entries.values():
+        self._entries = entries
+
+    @cached_property
+    def _tools(self) -> dict[str, tuple[Entry, View, str | None]]:
+        """By the tools' own names. Made when something is to be said: it needs every tool."""
+        tools: dict[str, tuple[Entry, View, str | None]] = {}
+        for entry in self._entries.values():
             for action, view in _actions(entry).items():
-                self._tools.setdefault(view.tool.name, (entry, view, action or None))
+                tools.setdefault(view.tool.name, (entry, view, action or None))
+        return tools
 
     def message(self, text: str, view: View | None) -> str:
         """The text with `backticked` names of tools and parameters as they are called here; `tool.parameter` is one
@@ -49,10 +56,10 @@ class DialectWording:
     def _absent(self, view: View | None, names: Mapping[str, str], said: str) -> frozenset[str]:
         """The tools, the parameters of this one and those of others in the text that a model cannot use here."""
         hidden = {one.name for one in view.tool.parameters} - names.keys() if view else set()
-        tools = names_in("toolroll.tools")
+        tools = modules_in("toolroll.tools").keys()
         others = {word for word in _QUOTED.findall(said) if word.partition(".")[0] in tools and "." in word}
         hidden |= {word for word in others if self._elsewhere(word) is None}
-        return (tools - self._tools.keys() | hidden) - names.keys()
+        return frozenset(tools - self._tools.keys() | hidden) - names.keys()
 
     def _elsewhere(self, word: str) -> str | None:
         """What `tool.parameter` is called here; None when it is not there."""

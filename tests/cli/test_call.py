@@ -186,3 +186,21 @@ def test_a_signal_ends_the_command_too(ws, tmp_path, number, tier):
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before
+
+
+def test_a_call_imports_no_other_tool_and_no_engine_that_it_does_not_use(ws: Path) -> None:
+    code = "import sys; from toolroll.cli import main; main(['call', 'ls', 'path=.']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ws, capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert {one for one in modules if one.startswith("toolroll.tools.") and one.count(".") > 2} == {
+        "toolroll.tools.files.ls"
+    }
+    engines = {
+        "code.structure",
+        "http.client",
+        "knowledge.semantic",
+        "lsp.language_servers",
+        "search.search",
+        "shell.shell",
+    }
+    assert modules & {*(f"toolroll.host.{one}" for one in engines), "asyncio", "ssl", "logging"} == set()

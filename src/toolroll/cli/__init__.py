@@ -5,6 +5,7 @@ Front: `main`. May import everything but is imported by `__main__` alone.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -51,11 +52,13 @@ class _Commands(Mapping[str, Command]):
 
 
 COMMANDS = _Commands()
+_GC_THRESHOLD = 100_000  # allocations; imports make many objects and no garbage, so the usual 700 only take time
 _USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS, _SIGTERM_STATUS = 2, 130, 141, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status; errors that the user can fix have no traceback."""
+    gc.set_threshold(_GC_THRESHOLD)
     _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:

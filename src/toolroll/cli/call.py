@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def run(args: Namespace) -> int:
     """Make one call and print its result; 0 on success, 1 on an error of the tool."""
     with open_kit(args, listing=args.help or args.tool is None) as kit:
-        entry = {one.name: one for one in kit.entries()}.get(args.tool)
         if args.tool is None:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
+        entry = kit.entry(args.tool)
         if args.help and entry:
             print(describe(entry))
             return 0
@@ -100,7 +100,8 @@ def _show(result: Result, args: Namespace, kit: Kit) -> None:
 
 def _command(suggestion: Suggestion, args: Namespace, kit: Kit) -> str:
     """A suggested call as the command that makes it, in the same workspace and dialect."""
-    schema = {entry.name: entry.schema for entry in kit.entries()}.get(suggestion.name, {})
+    entry = kit.entry(suggestion.name)
+    schema = entry.schema if entry else {}
     before = shlex.join(["toolroll", "call", *repeat_options(args), suggestion.name])
     return f"{before} {arguments.format_arguments(suggestion.arguments, schema)}".rstrip()
 

@@ -57,11 +57,11 @@ def _plugins(workspace: str, settings: Settings) -> Iterator[Fact]:
     from toolroll import tools as builtin
     from toolroll.host.doctor import Fact
     from toolroll.plugins import combine, load_plugins
-    from toolroll.registry import names_in
+    from toolroll.registry import modules_in
 
     plugins = load_plugins(workspace, settings.plugins)
     own = dialects.load(settings.dialect, plugins).entries if plugins else ()
-    taken = names_in(builtin.__name__) if own is None else {one.name for one in own}
+    taken = modules_in(builtin.__name__).keys() if own is None else {one.name for one in own}
     for one in plugins:
         added = ", ".join(each.name for each in (*one.entries, *one.dialects))
         yield Fact("base", "plugin", not one.problem, one.problem or f"{one.origin}: {added}")

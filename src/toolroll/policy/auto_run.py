@@ -68,11 +68,10 @@ def _short(name: str) -> str:
     return f"{name.lower().lstrip('.')[:6]}~1"
 
 
-_BY_NAME = {
-    name: [row for row in TABLE if name in (row.parts[0].lower(), _short(row.parts[0]))]
-    for row in TABLE
-    for name in (row.parts[0].lower(), _short(row.parts[0]))
-}
+_BY_NAME: dict[str, list[AutoRun]] = {}
+for _row in TABLE:
+    for _name in {_row.parts[0].lower(), _short(_row.parts[0])}:
+        _BY_NAME.setdefault(_name, []).append(_row)
 _BY_ENDING = [(row.path.removeprefix("*"), row) for row in TABLE if row.path.startswith("*")]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -42,6 +41,8 @@ def session_file_name(session: str) -> str:
     """A file name for any session: its own where that is plain, else one that no plain name is like."""
     if _PLAIN.fullmatch(session):
         return session
+    import hashlib
+
     return "~" + hashlib.blake2b(session.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -8,7 +8,6 @@ import warnings
 from typing import TYPE_CHECKING
 
 from toolroll.result import ToolError
-from toolroll.text.code.syntax import grammars, languages
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -81,6 +80,8 @@ def _toml_error(data: bytes) -> str | None:
 
 def _tree_error(path: str, data: bytes) -> str | None:
     """The first error that tree-sitter finds, where there is a grammar of the language."""
+    from toolroll.text.code.syntax import grammars, languages
+
     language = languages.by_name(path)
     if language is None or language.prepare is not None or language.embeds or language.name == "markdown":
         return None

@@ -29,12 +29,12 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
-from toolroll.text.edit.model import SplicedBytes
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
 from toolroll.text.lines import line_range
 
 if TYPE_CHECKING:
     from toolroll.host.files.tree import FileTree
+    from toolroll.text.edit.model import SplicedBytes
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
 JUDGED = 20  # files of many that are looked at whether they still parse
@@ -146,7 +146,7 @@ class Workspace(FileReader):
 
     def check_syntax(self, draft: TextFile, made: str | SplicedBytes) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
-        data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
+        data = draft.encoding.encode(made) if isinstance(made, str) else made.data
         said = python_syntax.find_syntax_error(draft.path, data, self._launcher)
         if said is not None and python_syntax.find_syntax_error(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
@@ -170,8 +170,8 @@ class Workspace(FileReader):
         """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
         if draft.stray and isinstance(made, str) and not "".join(set(made) - set(draft.text)).isascii():
             raise draft.stray  # in which encoding is it to be written?
-        data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
-        same = made.same if isinstance(made, SplicedBytes) else diff.NOTHING
+        data = draft.encoding.encode(made) if isinstance(made, str) else made.data
+        same = diff.NOTHING if isinstance(made, str) else made.same
         change = ContentChange(draft.path, draft.data, data, draft.encoding, same)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)

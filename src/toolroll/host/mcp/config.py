@@ -6,7 +6,6 @@ folder. A file in a workspace is never read: the author of a repository would ch
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -63,6 +62,8 @@ class ServerConfig:
     def source(self) -> str:
         """Digest of the program or URL: another program is another server, even under the same name."""
         identity = msgspec.json.encode([self.command, self.cwd, self.url])
+        import hashlib
+
         return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 
