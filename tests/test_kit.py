@@ -15,7 +15,7 @@ import pytest
 import toolroll
 from tests.launchers import descriptors
 from tests.users import need_another_user
-from toolroll import Context, Effect, Kit, Result, Token, ToolError, tool
+from toolroll import Context, Effect, Kit, Result, Token, ToolError, dialects, tool
 from toolroll.dialect import Bundle, View
 from toolroll.policy.rules import Policy
 
@@ -49,6 +49,7 @@ def test_a_call_gives_text_data_wire_and_meta(kit, put):
     assert (result.text, result.wire) == ("1\tone", "1\tone")
     assert result.data == {
         "path": "a.txt", "content": "one", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False, "ended": True,
+        "folder": False,
     }  # fmt: skip
     assert result.meta["seconds"] > 0
 
@@ -148,7 +149,7 @@ def test_only_some_tools(open_kit):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"dialect": "klingon"}, "cdd, coding-agent, fosscode, koopa, native, pigo"),
+        ({"dialect": "klingon"}, ", ".join(dialects.names())),
         ({"mode": "dreaming"}, "code, thinking"),
         ({"policy": "lax"}, "standard"),
         ({"limits": {"nonsense": 1}}, "read_bytes"),

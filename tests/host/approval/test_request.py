@@ -93,6 +93,10 @@ def test_the_approver_is_shown_all_that_runs(open_kit, put, ws, case):
     assert [(MARK in one.text, MARK in "".join(one.commands)) for one in seen] == [(True, True)]
 
 
+SMALL = {"anthropic": 4, "codex": 4}
+"""How many questions the smallest dialects have; others have five or more."""
+
+
 @pytest.mark.parametrize("dialect", dialects.names())
 def test_every_argument_of_every_tool_is_in_its_question(open_kit, put, dialect):
     put({"a.py": "x\n"})
@@ -103,7 +107,7 @@ def test_every_argument_of_every_tool_is_in_its_question(open_kit, put, dialect)
         for action, view in getattr(entry, "actions", {"": entry}).items():
             given = {name: sample(name, one) for name, one in view.schema["properties"].items()}
             kit.call(entry.name, {**given, entry.selector: action} if action else given)
-    assert len(seen) >= 4  # small dialects have no more
+    assert len(seen) >= SMALL.get(dialect, 5)
     for one in seen:
         lost = [value for value in one.arguments.values() if isinstance(value, str) and value not in one.text]
         assert (one.name, lost) == (one.name, [])
