@@ -195,7 +195,7 @@ def test_names_may_be_absolute_inside_the_workspace(kit, ws):
 
 
 def test_a_refusal_carries_a_call_that_makes_the_change(kit, ws):
-    result = kit.call("patch", {"patch": DIFF.replace(" three", " tree")})
+    result = kit.call("patch", {"patch": DIFF.replace(" three", " 3")})
     (call,) = result.error.suggest
     assert (call.name, call.arguments["path"]) == ("edit", "a.txt")
     assert kit.call(call.name, call.arguments).ok
