@@ -169,3 +169,13 @@ def test_a_large_file_that_others_changed_is_shown_as_a_difference(kit, ws):
     result = kit.call("undo")
     assert result.error.code == "Conflict"
     assert "-new\n+newer" in result.text
+
+
+def test_a_move_and_what_was_written_in_its_place_are_put_back(kit, put, ws):
+    """The journal keeps no content of what moves: there is nothing to show a diff of."""
+    put({"a.txt": "first\n"})
+    assert kit.call("move", {"source": "a.txt", "target": "b.txt"}).ok
+    assert kit.call("write", {"path": "a.txt", "content": "second\n"}).ok
+    result = kit.call("undo", {"steps": 2})
+    assert result.ok, result.text
+    assert ((ws / "a.txt").read_text(), (ws / "b.txt").exists()) == ("first\n", False)

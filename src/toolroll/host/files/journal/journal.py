@@ -156,7 +156,11 @@ class Recorder:
         for path, after in now.items():
             before = was[path]
             if before and after and before.kind == after.kind == "file" and before.content != after.content:
-                yield path, self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+                try:
+                    contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+                except ToolError:  # of what was moved here, or is too old, the content is not kept
+                    continue
+                yield path, *contents
 
     def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
