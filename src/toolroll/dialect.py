@@ -197,6 +197,11 @@ class View:
     def pick(self, _arguments: Mapping[str, Any]) -> View:
         return self
 
+    def find_missing(self, arguments: Mapping[str, Any]) -> list[str]:
+        """The required parameters that are given by none of their names."""
+        given = {self._aliases.get(name, name) for name in arguments}
+        return [name for name in self.schema.get("required", ()) if name not in given]
+
     def within(self, effects: Effect) -> View | None:
         """The view, if all its tool does is among these effects."""
         return self if self.effects in effects else None
@@ -292,7 +297,7 @@ class Bundle:
     def pick(self, arguments: Mapping[str, Any]) -> View:
         """The view of the chosen action; raises ToolError when that action needs more than it got."""
         view = self.actions[arguments[self.selector]]
-        missing = [name for name in view.schema.get("required", ()) if name not in arguments]
+        missing = view.find_missing(arguments)
         if missing:
             needs = ", ".join(f"`{name}`" for name in missing)
             raise ToolError(ErrorCode.VALIDATION, f"Action {arguments[self.selector]!r} also needs {needs}.")

@@ -40,6 +40,8 @@ def test_a_file_is_made_and_changed(kit, ws):
         assert kit.call(EDITOR, {"path": "a.txt", **given}).ok
     assert (ws / "a.txt").read_text() == "top\ntwo\nend\n"
     assert kit.call(EDITOR, {"command": "insert", "path": "a.txt", "insert_line": 9, "insert_text": "x"}).error
+    without_text = kit.call(EDITOR, {"command": "insert", "path": "a.txt", "insert_line": 1})
+    assert without_text.text == "Action 'insert' also needs `insert_text`."
     assert kit.call(EDITOR, {"command": "str_replace", "path": "a.txt", "old_str": "top\n"}).ok
     assert (ws / "a.txt").read_text() == "two\nend\n"
 

@@ -17,7 +17,7 @@ AFTER = Param(
     schema={"anyOf": None, "type": "integer", "minimum": 0},
 )
 
-_TEXT = Param("insert_text", default="", decode=lambda text: text or "\n", schema={"minLength": None})
+_TEXT = Param("insert_text", decode=lambda text: text or "\n", schema={"minLength": None})
 
 
 VIEW = View(

@@ -28,7 +28,7 @@ class ClientProfile:
 DEFAULT = ClientProfile()
 # By the beginning of `clientInfo.name`.
 _PROFILES = {
-    # It searches in deferred tools by itself: a search of ours behind its own would be found by nobody.
+    # It searches deferred tools by itself: a model would not look for a second search behind that one.
     "claude-code": ClientProfile(tools="all", loads=True, links=False),
     "codex-mcp-client": ClientProfile(links=False),
     "gemini-cli-mcp-client": ClientProfile(links=False),

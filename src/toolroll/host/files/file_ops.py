@@ -117,7 +117,7 @@ class OpsRoot(Root):
 
 
 def status_of(data: bytes) -> os.stat_result:
-    """A status by which two contents are told apart, as there is no inode."""
+    """A status that differs for different contents, as there is no inode."""
     return make_status(stat.S_IFREG | 0o644, len(data), int.from_bytes(digest(data)[:6], "big"))
 
 

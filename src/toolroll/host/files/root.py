@@ -211,7 +211,7 @@ class Root:
         try:
             return self.opener(self.fd, where.where, flags)
         except OSError as error:
-            # Whether a folder on the way out exists is nobody's business.
+            # Do not reveal whether a folder outside of the workspace exists.
             gone = error.errno in (errno.ENOENT, errno.ENOTDIR) and paths.climbs(where.text)
             if error.errno == errno.EXDEV or gone:
                 raise paths.outside(shown, self.path) from None

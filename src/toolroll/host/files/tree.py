@@ -37,7 +37,7 @@ class TreeItem:
     target: str | None = None
     accessed: float = 0.0
     changed: float = 0.0
-    """When its content or what is told of it changed last."""
+    """When its content or its metadata changed last."""
 
     @property
     def name(self) -> str:

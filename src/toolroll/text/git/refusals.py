@@ -46,12 +46,12 @@ Conflict: '(?P<name>.*)' is already (?:checked out|used by)
 ValidationError: a branch is expected, got (?:\w+ )+'(?P<name>.*)'
     {name!r} is no branch of this repository. Create one with it as `ref`, then switch to that.
 Conflict: cannot switch branch (?:while|in the middle of) (?P<name>.*)
-    Branches cannot be switched while {name}. End that first: mend and `add` what is in conflict and `commit`, or
+    Branches cannot be switched while {name}. End that first: resolve and `add` what is in conflict and `commit`, or
     ask the user.
 Conflict: would be overwritten by|[Pp]lease commit your changes or stash them
     Changes that are not committed are in the way, and were kept. Commit them, or put them aside with stash save.
 Conflict: CONFLICT \(|needs merge|unmerged files|[Mm]erge conflict
-    There are conflicts. Action status lists the files: mend what stands between <<<<<<< and >>>>>>>, then `add`
+    There are conflicts. Action status lists the files: edit what stands between <<<<<<< and >>>>>>>, then `add`
     them. A stash that was to be taken back is kept.
 NotFound: is not a valid reference|No stash entries|log for '.*stash' only has
     There is no such stash. Action stash lists them.
