@@ -37,7 +37,7 @@ class FileTexts:
 def read_several(
     ctx: Context, paths: Annotated[tuple[FilePath, ...], Field(min_length=1), "Files to show."]
 ) -> FileTexts:
-    """Show several text files, each whole. A file that cannot be read is named with the reason; the others are shown."""
+    """Show several text files, each whole. One that cannot be read is named with the reason; the others are shown."""
     return FileTexts([_read(ctx, path) for path in paths])
 
 
