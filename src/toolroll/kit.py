@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
@@ -26,7 +26,7 @@ from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
 from toolroll.registry import Registry
-from toolroll.result import Result
+from toolroll.result import Result, ToolError
 from toolroll.services import CallOptions, Services
 from toolroll.spellings import read_call
 from toolroll.steps import (
@@ -49,8 +49,11 @@ from toolroll.tool import Tool
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.forks.views import ForkKind
     from toolroll.host.mcp.server import McpServer, RemoteTool
     from toolroll.host.shell.exec_ops import ExecOps
+    from toolroll.text.files.changes import Change
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
 
@@ -127,6 +130,7 @@ class Kit:
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
         self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
+        services.open_fork_kit = None if files or commands else partial(ForkedKit, self)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._rebuild_executor()
@@ -246,6 +250,7 @@ class Kit:
             own.remote,
             own.meaning,
             own.taint,
+            own.forks,
             Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
             cwd,
         )
@@ -329,14 +334,24 @@ class Kit:
         self._catalogue.notify()
         return True
 
+    def fork(self, kind: ForkKind | None = None) -> ForkedKit:
+        """A kit on a copy-on-write copy of the workspace, with a session, jobs and a journal of its own.
+
+        `kind` names one way to copy; else it is the best that works here. ToolError if the workspace cannot be copied.
+        """
+        return cast(ForkedKit, self._services.forks.open(kind).kit)
+
     def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
 
-        view = View("undo", undo, {one.name: one.name for one in undo.parameters})
         given = {"steps": steps, "path": path, "call": entry}
-        arguments = {name: value for name, value in given.items() if value is not None}
-        return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+        return self._call_native(undo, {name: value for name, value in given.items() if value is not None})
+
+    def _call_native(self, tool: Tool, arguments: Mapping[str, Any]) -> Result:
+        """Call one of our own tools, whatever the dialect has."""
+        view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
+        return self._executor_of({tool.name: view}).call(tool.name, arguments, self.context())
 
     def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""
@@ -367,6 +382,52 @@ class Kit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class ForkedKit(Kit):
+    """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
+
+    def __init__(self, base: Kit, fork: Fork, number: int) -> None:
+        self._base, self._fork = base, fork
+        self.number = number
+        """What `commit` and `discard` of the base know it by."""
+        approve = base._services.guard.approver
+        own: dict[str, Any] = {"policy": base.policy, "approve": approve, "settings": base.settings}
+        super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
+        self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
+
+    @property
+    def kind(self) -> ForkKind:
+        """How the workspace was copied."""
+        return self._fork.kind
+
+    def changes(self) -> list[Change]:
+        """What differs from the base, by path."""
+        return self._base._services.forks.get(self.number).changes()
+
+    def diff(self) -> str:
+        """The same as a patch."""
+        return self._base._services.forks.get(self.number).diff()
+
+    def merge(self, *paths: str) -> Result:
+        """Carry the changes over to the base, all of them or those at these paths, as one entry of its journal.
+
+        ToolError, and nothing is changed, where the base changed too.
+        """
+        from toolroll.tools.shell.commit import commit
+
+        result = self._base._call_native(commit, {"fork": self.number, "paths": list(paths)})
+        if result.error is not None:
+            raise ToolError(result.error.code, result.error.message, details=result.error.details)
+        return result
+
+    def drop(self) -> None:
+        """Remove the fork; what was not merged is lost."""
+        self._base._services.forks.drop(self.number)
+
+    def close(self) -> None:
+        self.drop()
+        super().close()
 
 
 def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:

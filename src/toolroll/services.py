@@ -36,6 +36,8 @@ from toolroll.policy.limits import Limits
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.forks.forks import Forks
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
@@ -109,6 +111,8 @@ class Services:
         self.guard = guard
         self.taint = Taint(guard)
         self.closed = threading.Event()
+        self.open_fork_kit: Callable[[Fork, int], Any] | None = None
+        """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
             trust = partial(examine, state_dir=place, wide=guard.policy.wide)
@@ -168,12 +172,18 @@ class Services:
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
+        self.forks = _defer(closing, self._open_forks)
 
     def _open_search(self, states: dict[str, State]) -> Search:
         from toolroll.host.search.search_group import make_search
 
         how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
         return make_search(self.root, self.state, states, **how)
+
+    def _open_forks(self) -> Forks:
+        from toolroll.host.forks.forks import Forks
+
+        return Forks(self.root, self.limits.fork_bytes, self.open_fork_kit)
 
     def _open_http(self) -> Client:
         from toolroll.host.http.client import PROXY, Client
