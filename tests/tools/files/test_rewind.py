@@ -81,11 +81,6 @@ def test_no_such_point(kit, to):
     assert "Checkpoints: somewhere. Or give an entry, 0 to 2." in said
 
 
-@pytest.mark.parametrize("name", ["7", "  "])
-def test_a_checkpoint_needs_a_name(kit, name):
-    assert kit.call("checkpoint", {"name": name}).error.code == "ValidationError"
-
-
 def test_it_is_recorded(ctx):
     with pytest.raises(Exception, match="through the kit"):
         rewind(ctx, to="0")

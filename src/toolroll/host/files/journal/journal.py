@@ -14,14 +14,17 @@ from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
+from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
-from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by, net_changes
+from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+from toolroll.text.files.blame import TextVersion, blame_lines
+from toolroll.text.files.changes import Change
 
 
 class Recorder:
@@ -146,7 +149,7 @@ class Recorder:
 
     def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Files that got another content, as they were before this call and are now; not those that moved."""
-        for path, (before, after, _) in net_changes(self.changes).items():
+        for path, (before, after, _) in net_effects(self.changes).items():
             if before and after and before.kind == after.kind == "file" and before.content != after.content:
                 try:
                     contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
@@ -365,6 +368,26 @@ class Journal:
         for entry in chosen:
             self.undo(entry, recorder)
         return chosen, entries[-1].number if entries else 0
+
+    def content(self, state: PathState | None) -> bytes | None:
+        """The content of a file that an entry found or left; None where there was none, or it is not kept."""
+        if state is None or state.kind != "file" or not self._log.blobs.keeps(state):
+            return None
+        return self._log.blobs.content(state.content)
+
+    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
+        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(entry.changes), self.content))
+
+    def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
+        """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
+        versions = []
+        for entry, change in file_versions(self.entries(), path):
+            before, after = self.content(change.before), self.content(change.after)
+            if after is not None or change.after is None:  # else it is not kept
+                texts = (None if one is None else one.decode(codec, "replace") for one in (before, after))
+                versions.append(TextVersion(entry.number, *texts))
+        return blame_lines(versions, now.decode(codec, "replace"))
 
     def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
         """Whether what an entry left at a path is still there, and the bytes that are there now."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
+from toolroll.host.files.journal.entry import JournalEntry, PathChange
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.names import suggest_name
 
@@ -61,16 +61,3 @@ def left_by(entries: Sequence[JournalEntry]) -> dict[str, tuple[JournalEntry, Pa
                 left[change.source] = entry, PathChange(change.source, None, None)
             left[change.path] = entry, change
     return left
-
-
-def net_changes(changes: Sequence[PathChange]) -> Mapping[str, tuple[PathState | None, PathState | None, str | None]]:
-    """For each path what stood there before all of these changes and after them, and where it came from."""
-    was: dict[str, PathState | None] = {}
-    now: dict[str, tuple[PathState | None, str | None]] = {}
-    for one in changes:
-        if one.source is not None:
-            was.setdefault(one.source, one.after)
-            now[one.source] = None, None
-        was.setdefault(one.path, one.before)
-        now[one.path] = one.after, one.source
-    return {path: (was[path], after, origin) for path, (after, origin) in now.items() if was[path] or after}
