@@ -164,12 +164,12 @@ def _take_folders(args: Namespace) -> bool:
     for folder in map(os.path.expanduser, args.folders):
         try:
             os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-            usable.append(os.path.realpath(folder))
+            usable.append(os.path.abspath(folder))
         except NotADirectoryError:
             _warn(f"Warning: {folder} is not a directory, skipping.")
         except OSError as error:
             _warn(f"Warning: Cannot access directory {folder}, skipping: {error.strerror}.")
-    own = [] if args.workspace is None else [os.path.realpath(args.workspace)]
+    own = [] if args.workspace is None else [os.path.abspath(args.workspace)]
     apart = outermost({*own, *usable})  # a folder inside another one is in the workspace already
     folders = [one for one in dict.fromkeys((*own, *usable)) if one in apart]
     if usable:
