@@ -6,14 +6,13 @@ import os
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
-from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
+from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
@@ -23,11 +22,10 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
-from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
 from toolroll.registry import Registry
 from toolroll.result import Result, ToolError
-from toolroll.services import CallOptions, Services
+from toolroll.services import CallOptions, Services, change_limits, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
@@ -54,8 +52,6 @@ if TYPE_CHECKING:
     from toolroll.host.mcp.server import McpServer, RemoteTool
     from toolroll.host.shell.exec_ops import ExecOps
     from toolroll.text.files.changes import Change
-
-_AFTER_TESTS_SECONDS = 60  # to read a report
 
 
 class Kit:
@@ -105,8 +101,8 @@ class Kit:
         self.dialect = given or dialects.load(settings.dialect, plugins)
         self.mode = _one_of("mode", settings.mode, MODES)
         own = policy if isinstance(policy, Policy) else settings.build_policy()
-        self.policy = _with_dialect(own, self.dialect.profile, None if environment is None else settings)
-        self.limits = _limits(self.dialect.profile.limits, settings.limits)
+        self.policy = with_dialect(own, self.dialect.profile, None if environment is None else settings)
+        self.limits = change_limits(self.dialect.profile.limits, settings.limits)
         self.session = session or os.urandom(8).hex()
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
@@ -481,22 +477,3 @@ def _from_server(one: RemoteTool) -> Tool:
 def preset(name: str) -> Policy:
     """A policy by its name, with what the user has configured."""
     return load_settings().build_policy(name)
-
-
-def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
-    """The policy with the dialect's file types where it names none, and the environment of these settings."""
-    if settings is not None:
-        policy = replace(policy, environment=settings.environment)
-    if policy.extensions is None and profile.extensions is not None:
-        return replace(policy, extensions=profile.extensions)
-    return policy
-
-
-def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
-    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
-        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
-    try:
-        return replace(limits, **changes)
-    except TypeError:
-        names = ", ".join(Limits.__slots__)
-        raise ValueError(f"Unknown limit among {', '.join(changes)}. There are: {names}.") from None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
@@ -32,6 +33,7 @@ from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
 from toolroll.host.settings import Settings
 from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
     from toolroll.host.shell.shell import Shell
+
+_AFTER_TESTS_SECONDS = 60  # to read a report
 
 
 class CallOptions(TypedDict, total=False):
@@ -258,3 +262,23 @@ class Services:
         """End every job and close the engines, the last opened first."""
         self.closed.set()
         self._closing.close()
+
+
+def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
+    """The policy with the dialect's file types where it names none, and the environment of these settings."""
+    if settings is not None:
+        policy = replace(policy, environment=settings.environment)
+    if policy.extensions is None and profile.extensions is not None:
+        return replace(policy, extensions=profile.extensions)
+    return policy
+
+
+def change_limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    """The limits with these values; ValueError for a name that there is not."""
+    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
+        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
+    try:
+        return replace(limits, **changes)
+    except TypeError:
+        names = ", ".join(Limits.__slots__)
+        raise ValueError(f"Unknown limit among {', '.join(changes)}. There are: {names}.") from None
