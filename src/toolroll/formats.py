@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
@@ -204,6 +202,8 @@ def wire_text(result: Result) -> str:
 
 
 def _base64(image: Image) -> str:
+    import base64
+
     return base64.b64encode(image.data).decode()
 
 
@@ -249,6 +249,8 @@ def _file_block(file: Image) -> dict[str, Any]:
     kind = file.mime.partition("/")[0]
     if kind in ("image", "audio"):
         return {"type": kind, "data": _base64(file), "mimeType": file.mime}
+    from urllib.parse import quote
+
     uri = f"file://{quote(file.path)}"
     return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": _base64(file)}}
 

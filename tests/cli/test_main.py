@@ -127,7 +127,7 @@ def test_help_and_version_load_no_kit(ws: Path, env: dict[str, str]) -> None:
     code = "import sys; from toolroll.cli import main; main(['--version']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ws, env=env, capture_output=True, check=True, timeout=60)
     loaded = set(done.stdout.decode().split())
-    assert loaded & {"toolroll.kit", "toolroll.dialects", "argparse", "rich", "platformdirs"} == set()
+    assert loaded & {"toolroll.kit", "toolroll.dialects", "argparse", "rich"} == set()
 
 
 @pytest.mark.parametrize("words", [("tools",), ("tools", "--json"), ("call", "ls"), ("doctor",)])
