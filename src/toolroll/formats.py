@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ Format = Literal["openai", "responses", "anthropic", "gemini", "mcp"]
 """OpenAI's Chat Completions and Responses, Anthropic's Messages, Gemini, and MCP."""
 Schema = dict[str, Any]
 _STRICT_DROPS = frozenset({"default", "minLength", "maxLength"})  # keywords that OpenAI's strict mode refuses
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")  # of a name like read_file, readFile or read-file
 _BOUNDS = _STRICT_DROPS | {"minimum", "maximum", "minItems", "maxItems"}  # those of Anthropic's
 
 
@@ -48,7 +50,7 @@ def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: 
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
         annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
-    title = " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
+    title = " ".join(_WORDS.findall(name)).capitalize() or name
     return {
         "name": name,
         "title": title,

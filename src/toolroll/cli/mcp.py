@@ -70,12 +70,11 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "structured": args.structured,
         "one_client": not args.http,
     }
-    if isinstance(tools, list):  # check the names now, not at the first call
-        _check_names(open_kit)
-        return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
     tool_list = _find_tool_list(settings, chosen, args.workspace or ".")
+    if isinstance(tools, list) and tool_list.load() is None:  # check the names now, not at the first call
+        _check_names(open_kit)
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
