@@ -358,7 +358,7 @@ def _add_turns(kit: Kit, turns: object) -> None:
 
 def list_tools(kit: Kit) -> ToolLists:
     """Every list of a kit's tools that a client may get."""
-    lists = {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}
+    lists: ToolLists = {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}
     asked = () if isinstance(kit.settings.tools, str) else kit.settings.tools or ()
     left_out = {_FOR_AGENTS}.difference(asked)
     return {choice: [one for one in tools if one["name"] not in left_out] for choice, tools in lists.items()}
