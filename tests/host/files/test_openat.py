@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 
 import pytest
 
@@ -145,7 +146,7 @@ def test_the_mode_and_the_place_beside(root, ws):
             assert (ws / "d/x").read_text() == "X"
 
 
-def test_one_process_at_a_time_changes_a_folder(root, ws):
+def test_one_process_at_a_time_changes_a_folder(root, ws, monkeypatch):
     import fcntl
 
     with root.place("x") as place:
@@ -153,8 +154,11 @@ def test_one_process_at_a_time_changes_a_folder(root, ws):
         with place.alone(), pytest.raises(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
+        assert openat._PATIENCE >= 5
+        monkeypatch.setattr(openat, "_PATIENCE", 0.2)
+        begun = time.monotonic()
         with place.alone():  # somebody keeps it: not waited for without end
-            pass
+            assert time.monotonic() - begun >= 0.2
         os.close(fd)
 
 
