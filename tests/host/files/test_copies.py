@@ -110,9 +110,7 @@ def test_some_files_only(ws: Path, put) -> None:
         assert tree(copies.make("one")) == {"sub/b.txt": "b\n", "sub/c.txt": "c\n"}
 
 
-def test_of_a_home_folder_only_files_that_are_named_are_copied(
-    ws: Path, put, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_home_folder_only_files_that_are_named_are_copied(ws: Path, put, monkeypatch: pytest.MonkeyPatch) -> None:
     put({"a.txt": "a\n", "b.txt": "b\n"})
     monkeypatch.setenv("HOME", str(ws))
     with pytest.raises(WorkspaceError, match="is a home folder"):

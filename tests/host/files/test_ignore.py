@@ -56,7 +56,22 @@ def test_rules(rules: str, ignored: str, kept: str) -> None:
     assert [path for path in kept.split() if verdict(path) is True] == []
 
 
-NAMES = [*"abc.x~-]!^", "a.py", "a.pyc", "a.pyo", "a.pyx", "x.py[cod]", "log", "logs", "blog", "a.b~", "a-b.x", "*", "dog", "lop"]
+NAMES = [
+    *"abc.x~-]!^",
+    "a.py",
+    "a.pyc",
+    "a.pyo",
+    "a.pyx",
+    "x.py[cod]",
+    "log",
+    "logs",
+    "blog",
+    "a.b~",
+    "a-b.x",
+    "*",
+    "dog",
+    "lop",
+]
 
 
 @pytest.mark.parametrize(

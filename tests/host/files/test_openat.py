@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.values import assert_values
 from toolroll import ToolError
 from toolroll.host.files import openat
 from toolroll.host.files.openat import STEP, FolderSync, link_target, not_a_file, openat2, os_error, walk
@@ -186,3 +187,7 @@ def test_each_folder_is_synced_once_and_closed(root, ws, monkeypatch):
             folders.add(three)
             assert len(synced) == 2
     assert open_descriptors() == before
+
+
+def test_values_stay_as_they_are():
+    assert_values(openat, "PathHandle")
