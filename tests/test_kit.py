@@ -482,3 +482,14 @@ def test_a_call_may_begin_in_another_folder(kit, put):
     assert inner.files.read("a.txt").text == "inner\n"
     assert [item.path for item in inner.tree.folder(".", 1, inner.token)[1]] == ["sub/a.txt"]
     assert kit.context().files.read("a.txt").text == "outer\n"
+
+
+def test_a_kit_imports_its_tools_when_it_is_entered_not_when_it_is_made(tmp_path):
+    code = (
+        "import sys; from toolroll import Kit\n"
+        "def there(): print(any(one.startswith('toolroll.tools.files.') for one in sys.modules))\n"
+        f"kit = Kit({str(tmp_path)!r}, state_dir={str(tmp_path / 'state')!r}); there()\n"
+        "with kit: there()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -79,6 +79,13 @@ class Executor:
         self._wording = DialectWording(entries)
         self._chains = _Chains((Authorization(guard), *steps))
 
+    def prepare(self) -> None:
+        """Do what the first call of each tool would wait for: import it, and build the steps around it."""
+        for entry in self.entries.values():
+            if isinstance(entry, View):
+                self._called[entry.name] = entry
+                self._chains[entry]
+
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
         started = perf_counter()

@@ -363,6 +363,9 @@ class Kit:
         self._services.close()
 
     def __enter__(self) -> Kit:
+        """Import the tools and the search: a kit that is entered is about to show them, and no call waits then."""
+        self._executor.prepare()
+        self._services.prepare()
         return self
 
     def __exit__(self, *_: object) -> None:

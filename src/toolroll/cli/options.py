@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
@@ -69,8 +69,8 @@ def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuratio
         raise UsageError(str(error)) from None
 
 
-def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> Kit:
-    """Open the kit of these options; UsageError when its workspace cannot be opened.
+def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> closing[Kit]:
+    """Open the kit of these options until the `with` ends; UsageError when its workspace cannot be opened.
 
     `listing`: the kit is only asked for its tools, so any folder is accepted.
     """
@@ -93,7 +93,7 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
         raise cannot_open(args.workspace, error) from None
     if session and (lost := kit.resume()):
         complain(lost, "note")
-    return kit
+    return closing(kit)  # `with kit` would import every tool
 
 
 def _suggestion_hint(workspace: str) -> Iterator[str]:

@@ -49,6 +49,14 @@ def unified_bytes(before: bytes, after: bytes, decode: Callable[[bytes], str], s
     return _unified(before, after, b"\n", decode, lines, same)
 
 
+def count_lines(before: str, after: str) -> tuple[int, int]:
+    """How many lines a change adds, and how many it removes."""
+    added = removed = 0
+    for i, j, k, m in _blocks(split(before), split(after)):
+        added, removed = added + m - k, removed + j - i
+    return added, removed
+
+
 def common_ends(a: AnyStr, b: AnyStr) -> tuple[int, int]:
     """How much two texts begin with alike, and how much of what is left they end with alike."""
     head = _head(a, b)

@@ -16,7 +16,6 @@ import pytest
 
 from tests.values import assert_values
 from toolroll import Kit, ToolError
-from toolroll.host.files.journal import log as blobs
 from toolroll.host.files.journal.entry import JournalEntry, PathChange
 from toolroll.host.files.journal.log import Blobs, JournalLog, _is_free, _last_line, _runs, undone_numbers
 from toolroll.host.runtime.state import State
@@ -278,7 +277,9 @@ def test_the_oldest_go_first_and_a_root_not_before_what_hangs_on_it(kept, folder
     os.utime(folder / names[0], (1, 1))
     for at, name in enumerate(names[2:], 2):
         os.utime(folder / f"{name}.delta", (at, at))
-    monkeypatch.setattr(blobs, "_MOST_BYTES", LARGE + sum(sizes(folder)[f"{name}.delta"] for name in names[3:]))
+    monkeypatch.setattr(
+        "toolroll.host.files.journal.log._MOST_BYTES", LARGE + sum(sizes(folder)[f"{name}.delta"] for name in names[3:])
+    )
     kept.sweep()
     assert sorted(sizes(folder)) == sorted([names[1], *(f"{name}.delta" for name in names[3:])])
 
