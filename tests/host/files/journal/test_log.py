@@ -16,8 +16,9 @@ import pytest
 
 from tests.values import assert_values
 from toolroll import Kit, ToolError
+from toolroll.host.files.journal import log as module
 from toolroll.host.files.journal.entry import JournalEntry, PathChange
-from toolroll.host.files.journal.log import Blobs, JournalLog, _is_free, _last_line, _runs, undone_numbers
+from toolroll.host.files.journal.log import Blobs, JournalLog, PendingSteps, _is_free, _last_line, _runs, undone_numbers
 from toolroll.host.runtime.state import State
 
 
@@ -300,12 +301,12 @@ def test_what_is_kept_again_counts_as_new(kept, folder):
 
 
 def test_a_difference_stays_as_it_was_made():
-    assert_values()
+    assert_values(module)
 
 
 def test_old_contents_go_after_so_many_entries(log, folder, monkeypatch):
-    monkeypatch.setattr(, "_SWEEP_EVERY", 2)
-    monkeypatch.setattr(, "_MOST_BYTES", 0)
+    monkeypatch.setattr("toolroll.host.files.journal.log._SWEEP_EVERY", 2)
+    monkeypatch.setattr("toolroll.host.files.journal.log._MOST_BYTES", 0)
     assert log.entries() == []
     kept = []
     for _ in range(4):
@@ -342,7 +343,7 @@ def test_a_record_is_free_unless_locked_swept_or_full(tmp_path):
 
 @pytest.mark.parametrize(("runs", "let_go", "least"), [(True, 5.0, 0.0), (False, 0.1, 0.1)])
 def test_only_for_the_lock_of_a_process_that_ended_one_waits(log, tmp_path, monkeypatch, runs, let_go, least):
-    monkeypatch.setattr(, "_LET_GO_S", let_go)
+    monkeypatch.setattr("toolroll.host.files.journal.log._LET_GO_S", let_go)
     with subprocess.Popen(["true"]) as ended:
         pass
     record = tmp_path / f"1-2-{os.getpid() if runs else ended.pid}"
@@ -350,7 +351,7 @@ def test_only_for_the_lock_of_a_process_that_ended_one_waits(log, tmp_path, monk
         assert _is_free(file.fileno())
         folder = os.open(tmp_path, os.O_RDONLY)
         begun = time.monotonic()
-        with pytest.raises(BlockingIOError), .PendingSteps.left(folder, record.name):
+        with pytest.raises(BlockingIOError), PendingSteps.left(folder, record.name):
             pass
         os.close(folder)
     assert least <= time.monotonic() - begun < least + 2
