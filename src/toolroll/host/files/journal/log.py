@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.host.files.journal.entry import JournalEntry, PathChange
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State
@@ -74,6 +74,10 @@ class Blobs:
         if data is None or digest(data).hex() != name:
             raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.")
         return data
+
+    def keeps(self, state: PathState) -> bool:
+        """Whether what stood at a path can be put back: of a file, its content is kept."""
+        return state.kind != "file" or self._still(state.content, large=True)
 
     def sweep(self) -> None:
         """Let the oldest contents go when there are too many."""
