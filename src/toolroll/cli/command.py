@@ -31,6 +31,7 @@ class Option(msgspec.Struct, frozen=True):
     choices: Callable[[], Sequence[str]] | None = None
     """Returns the accepted values; called only when they are needed."""
     many: bool = False
+    """Whether it may be given several times."""
 
     @property
     def is_positional(self) -> bool:
@@ -38,13 +39,15 @@ class Option(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return self.flags[0].lstrip("-")
+        return self.flags[0].lstrip("-").replace("-", "_")
 
     def add_to(self, parser: ArgumentParser) -> None:
         if self.is_positional:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, nargs="*" if self.many else "?")
         elif self.value is None:
             parser.add_argument(*self.flags, help=self.about, action="store_true")
+        elif self.many:
+            parser.add_argument(*self.flags, help=self.about, metavar=self.value, action="append", default=[])
         else:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, default=self.default)
 

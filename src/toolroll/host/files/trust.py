@@ -149,12 +149,9 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
     kept, workspace = _runs_from(), os.path.realpath(workspace)
 
     def stays(entry: str) -> bool:
-        if entry in kept:
-            return True
         there = os.path.realpath(entry or ".")
-        if not (is_beneath(there, workspace) or is_beneath(workspace, there)):
-            return True
-        return there in kept or any(is_beneath(there, one) for one in locked or kept)
+        apart = not (is_beneath(there, workspace) or is_beneath(workspace, there))
+        return apart or there in kept or any(is_beneath(there, one) for one in locked or kept)
 
     left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
     left = [os.path.abspath(one) if isinstance(one, str) and not os.path.isabs(one) else one for one in left]
@@ -207,7 +204,7 @@ def _runs_from() -> frozenset[str]:
 @lru_cache(maxsize=4)  # a process runs from what it was started from
 def _found(entries: tuple[str, ...], *prefixes: str) -> tuple[frozenset[str], frozenset[str]]:
     site = sys.modules.get("site")
-    user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
+    user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", None) else None
     packages = [one for one in entries if os.path.basename(one) in _IMPORTED or one.endswith(".zip")]
     imports = [PACKAGE, os.path.dirname(os.__file__), *packages, *([user] if isinstance(user, str) else [])]
     programs = [sys.executable, getattr(sys, "_base_executable", "")]
