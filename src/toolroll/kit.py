@@ -25,6 +25,7 @@ from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
+from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _AFTER_TESTS_SECONDS = 60  # to read a report
 
 
-class Kit:
+class Kit(ProgramCalls):
     """Every tool of one dialect on one workspace, ready to call. Also a context manager.
 
     What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.

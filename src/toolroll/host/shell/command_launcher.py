@@ -168,6 +168,8 @@ class CommandLauncher:
         confined: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         pass_fds: Sequence[int] = (),
+        stdin: int | None = None,
+        kept_bytes: int | None = None,
     ) -> StartedCommand:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host.shell import supervisor
@@ -190,6 +192,8 @@ class CommandLauncher:
                 on_output=on_output,
                 pass_fds=pass_fds,
                 after=watched.end,
+                stdin=stdin,
+                kept_bytes=kept_bytes,
             )
             self._running.add(running)
             watched.follow(running)
