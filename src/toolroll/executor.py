@@ -77,7 +77,7 @@ class Executor:
         self._spill = spill
         self._observers = observers
         self._wording = DialectWording(entries)
-        self._around = (Authorization(guard), *steps)
+        self._around: tuple[Step, ...] = (Authorization(guard), *steps)
         self._chains = _Chains(self._around)
 
     def prepare(self) -> None:

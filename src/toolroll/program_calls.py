@@ -85,8 +85,8 @@ class ProgramCalls:
         )
 
         def run(ctx: Context) -> Completed:
-            where, given = ctx.files.where(cwd)[1], {"stdin": stdin, "extra": extra, "kept_bytes": limit}
-            return _complete(ctx.shell.run_bytes(words, cwd=where, seconds=timeout, **given), limit)
+            given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
+            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit)
 
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
         return self._run("exec", Effect.SHELL, run, shown, ctx)
@@ -129,9 +129,9 @@ class ProgramCalls:
         Names and links that lead out, and devices, are refused. `git` takes a repository's own folder as well, where
         there is none and without its hooks: only for an archive that you trust.
         """
-        from toolroll.host.files.archive.unpack import opened, unpack
+        from toolroll.host.files.archive.unpack import read_twice, unpack
 
-        with opened(archive) as file:
+        with read_twice(archive) as file:
             run = lambda ctx: unpack(ctx.files, file, ctx.token, git=git)  # noqa: E731
             return self._run("unpack", Effect.READ | Effect.WRITE | Effect.DELETE, run, {"git": git})
 
@@ -144,11 +144,10 @@ class ProgramCalls:
         ctx: Context | None = None,
     ) -> T:
         """Run a function with all steps of a call around it; `shown`: its path, or what approvers see of it."""
-        is_path = isinstance(shown, str)
-        arguments = {"path": shown} if is_path else shown
-        parameters = _PATH if is_path else ()
+        arguments = {"path": shown} if isinstance(shown, str) else dict(shown)
+        parameters = _PATH if isinstance(shown, str) else ()
         tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program")
-        made: T = self._executor.run(View(name, tool), dict(arguments), ctx or self.context())
+        made: T = self._executor.run(View(name, tool), arguments, ctx or self.context())
         return made
 
 

@@ -81,7 +81,7 @@ def read_timeline(journal: Journal, log: CallLog, last: int | None, *, diffs: bo
 
 def _without_entries(calls: Sequence[LoggedCall], entries: Sequence[JournalEntry]) -> list[LoggedCall]:
     """The logged calls that have no entry; a call is logged right after its entry was written."""
-    left = [one for one in calls if one.outcome != SAID]
+    left = sorted((one for one in calls if one.outcome != SAID), key=lambda one: one.time)
     for entry in entries:
         if COMMAND in entry.note or CHECKPOINT in entry.note:
             known = entry.tool, entry.session

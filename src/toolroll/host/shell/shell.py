@@ -161,8 +161,8 @@ class Shell:
         given = create_nameless_file(stdin, sealed=True)
         try:
             with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
-                how = {"merge": False, "extra": extra, "stdin": given, "kept_bytes": kept_bytes}
-                launched = self._start(argv, cwd=cwd, seconds=seconds, **how)
+                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes}
+                launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
         return self._settle(launched, display_word(argv[-1]), patience=None).launched.running

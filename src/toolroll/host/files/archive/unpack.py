@@ -43,7 +43,7 @@ class Unpacked:
 
 
 @contextmanager
-def opened(archive: str | os.PathLike[str] | bytes | IO[bytes]) -> Iterator[IO[bytes]]:
+def read_twice(archive: str | os.PathLike[str] | bytes | IO[bytes]) -> Iterator[IO[bytes]]:
     """An archive as a file that can be read twice; one that is given open stays open."""
     if isinstance(archive, bytes):
         yield io.BytesIO(archive)
