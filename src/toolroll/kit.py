@@ -308,11 +308,20 @@ class Kit(ProgramCalls):
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
             if one.name in self._entries or one.name in META_TOOLS:
-                raise ValueError(f"Tool with name {one.name!r} is already registered.")
+                raise ValueError(f"Tool with name {one.name!r} is already registered: {self._origin(one.name)} has it.")
             _ = one.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)
         if not isinstance(tool, Tool | View | Bundle):
             tool.follow(self._follow)
+
+    def _origin(self, name: str) -> str:
+        """Who has the tool of this name."""
+        if name in self._added:
+            module = next(iter(self._added[name].views())).tool.module
+            return f"the module {module}" if module else "an MCP server"
+        plugins = load_plugins(self.workspace, self.settings.plugins)
+        named = (one.origin for one in plugins for entry in one.entries if entry.name == name)
+        return next(named, f"the dialect {self.dialect.name}")
 
     def _follow(self, gone: Iterable[str], come: Iterable[RemoteTool]) -> None:
         """Take up what a server has changed about its tools."""

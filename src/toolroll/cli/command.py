@@ -32,6 +32,7 @@ class Option:
     choices: Callable[[], Sequence[str]] | None = None
     """Returns the accepted values; called only when they are needed."""
     many: bool = False
+    """Whether it may be given several times."""
 
     @property
     def is_positional(self) -> bool:
@@ -39,13 +40,15 @@ class Option:
 
     @property
     def name(self) -> str:
-        return self.flags[0].lstrip("-")
+        return self.flags[0].lstrip("-").replace("-", "_")
 
     def add_to(self, parser: ArgumentParser) -> None:
         if self.is_positional:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, nargs="*" if self.many else "?")
         elif self.value is None:
             parser.add_argument(*self.flags, help=self.about, action="store_true")
+        elif self.many:
+            parser.add_argument(*self.flags, help=self.about, metavar=self.value, action="append", default=[])
         else:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, default=self.default)
 

@@ -25,6 +25,7 @@ def test_output_in_order_and_the_exit_code(kit, tier):
         ("printf 'caf\\xc3\\xa9\\n'", "café"),
         ("printf '\\033[31mred\\033[0m 10%%\\r100%%\\n'", "100%"),
         ("kill -9 $$", "Exit code: 137 (SIGKILL)"),
+        ("printf 'ok\\0\\n'; echo more", "ok␀\nmore"),
         ("head -c 1000 /dev/urandom; true", "(1000 bytes of binary output, not shown)"),
     ],
 )

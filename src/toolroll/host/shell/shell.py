@@ -84,7 +84,7 @@ class Shell:
 
         with self._lock:
             if not self._jobs:
-                self._jobs.append(Jobs())
+                self._jobs.append(Jobs(self._limits.jobs))
             return self._jobs[0]
 
     @property

@@ -50,7 +50,8 @@ def bash(
             ran = ctx.shell.background(command, cwd=where)
         else:
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            how: dict[str, Any] = {"merge": not apart, "detach_after": after if detach else None, "reads": reads}
+            moves = detach and ctx.limits.jobs > 0
+            how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
