@@ -162,6 +162,6 @@ def kind_of(entry: os.DirEntry[str]) -> Kind | None:
     """What is in a folder under a name; None for what no search ever looks at."""
     if entry.is_symlink():
         return "link"
-    if entry.is_dir(follow_symlinks=False):
+    if entry.is_dir():
         return "directory"
-    return "file" if entry.is_file(follow_symlinks=False) else None
+    return "file" if entry.is_file() else None
