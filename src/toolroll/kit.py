@@ -23,6 +23,7 @@ from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
+from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
 from toolroll.result import Result, ToolError
 from toolroll.services import CallOptions, Services, change_limits, with_dialect
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from toolroll.text.files.changes import Change
 
 
-class Kit:
+class Kit(ProgramCalls):
     """Every tool of one dialect on one workspace, ready to call. Also a context manager.
 
     What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
