@@ -14,7 +14,7 @@ from toolroll.text.patch.paths import Relative, resolve_names
 from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
 
 Stale = Callable[[str], ToolError | None]
-_MOST_TEXT = 16_000_000  # characters of a patch
+_MOST_TEXT = 8_000_000  # characters of a patch
 
 
 def plan(
