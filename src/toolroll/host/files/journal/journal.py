@@ -9,18 +9,23 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
+from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
+from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import open_dir
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+from toolroll.text.files.blame import TextVersion, blame_lines
+from toolroll.text.files.changes import Change
 
 
 class Recorder:
@@ -145,16 +150,7 @@ class Recorder:
 
     def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Files that got another content, as they were before this call and are now; not those that moved."""
-        was: dict[str, PathState | None] = {}
-        now: dict[str, PathState | None] = {}
-        for one in self.changes:
-            was.setdefault(one.path, one.before)
-            now[one.path] = one.after
-            if one.source is not None:  # the content of what is moved is not kept
-                was.setdefault(one.source, None)
-                now[one.source] = None
-        for path, after in now.items():
-            before = was[path]
+        for path, (before, after, _) in net_effects(self.changes).items():
             if before and after and before.kind == after.kind == "file" and before.content != after.content:
                 try:
                     contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
@@ -185,13 +181,16 @@ class Recorder:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
+            elif step.before.kind == "directory" and stat.S_ISDIR(place.mode()):
+                with self.setting_mode(place, step.before.mode):
+                    put_state(place, step.before, b"")
             elif step.before.kind == "file":
                 data = self._log.blobs.content(step.before.content)
                 with self.writing(place, data, None, step.before.mode):
-                    _put(place, step.before, data)
+                    put_state(place, step.before, data)
             else:
                 with self.making(place, step.before):
-                    _put(place, step.before, b"")
+                    put_state(place, step.before, b"")
 
 
 def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
@@ -215,7 +214,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
                 _remove(place)
             else:
                 data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
-                _put(place, step.before, data)
+                put_state(place, step.before, data)
     return left
 
 
@@ -269,7 +268,7 @@ def _remove(place: PathHandle) -> None:
         os.unlink(place.name, dir_fd=place.fd)
 
 
-def _put(place: PathHandle, state: PathState, data: bytes) -> None:
+def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
         atomic.write(place, data, stage=None, mode=state.mode)
@@ -277,7 +276,8 @@ def _put(place: PathHandle, state: PathState, data: bytes) -> None:
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
     elif state.kind == "directory":
-        os.mkdir(place.name, dir_fd=place.fd)
+        with suppress(FileExistsError):  # only its mode was changed
+            os.mkdir(place.name, dir_fd=place.fd)
         if state.mode >= 0:
             os.chmod(place.name, state.mode, dir_fd=place.fd)
     else:
@@ -325,8 +325,8 @@ class Journal:
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
-            open_ones = [one for one in reversed(entries) if not one.undoes and one.number not in gone]
-            touching = [one for one in open_ones if path is None or _touches(one, path)]
+            standing = [one for one in entries if one.changes and not one.undoes and one.number not in gone]
+            touching = [one for one in reversed(standing) if path is None or _touches(one, path)]
             found = touching[:steps]
         if not found or (number is None and len(found) < steps):
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
@@ -334,19 +334,80 @@ class Journal:
 
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
-        for path, change in _final(entry).items():
+        for path, (_, change) in left_by([entry]).items():
             self._check(path, change, entry)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
-    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
-        try:
-            with self._root.place(path, follow=False) as place:
-                now, data = look(place.fd, place.name)
+    def mark(self, name: str, session: str, message: str) -> JournalEntry:
+        """Add a checkpoint: a point of the journal with a name."""
+        if not name.strip() or name.isdigit():
+            raise ToolError(ErrorCode.VALIDATION, f"{name!r} is no name of a checkpoint: numbers mean entries.")
+        return self._log.append(JournalEntry(0, time.time(), CHECKPOINT, session, message, (), (), {CHECKPOINT: name}))
+
+    def rewind(self, to: str, recorder: Recorder) -> tuple[list[JournalEntry], int]:
+        """Undo all that was recorded after a point; ToolError with a list, and nothing done, if some cannot be.
+
+        Returns what was undone, newest first, and the number of the last entry before.
+        """
+        entries = self.entries()
+        chosen = entries_after(entries, find_point(entries, to))
+        refused = [
+            f"{path} (changed by others since entry {entry.number}, {entry.tool})"
+            for path, (entry, change) in left_by(chosen[::-1]).items()
+            if not self._is_as_left(path, change)[0]
+        ]
+        refused += [
+            f"{change.path} (its content before entry {entry.number}, {entry.tool}, is not kept)"
+            for entry in chosen
+            for change in entry.changes
+            if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
+        ]
+        if refused:
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"Nothing was changed: these cannot be taken back to {to!r}. "
+                "Move them aside, or undo single entries with `undo`.\n" + "\n".join(refused),
+                details={"refused": refused},
+            )
+        for entry in chosen:
+            self.undo(entry, recorder)
+        return chosen, entries[-1].number if entries else 0
+
+    def content(self, state: PathState | None) -> bytes | None:
+        """The content of a file that an entry found or left; None where there was none, or it is not kept."""
+        if state is None or state.kind != "file" or not self._log.blobs.keeps(state):
+            return None
+        return self._log.blobs.content(state.content)
+
+    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
+        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(entry.changes), self.content))
+
+    def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
+        """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
+        versions = []
+        for entry, change in file_versions(self.entries(), path):
+            before, after = self.content(change.before), self.content(change.after)
+            if after is not None or change.after is None:  # else it is not kept
+                texts = (None if one is None else one.decode(codec, "replace") for one in (before, after))
+                versions.append(TextVersion(entry.number, *texts))
+        return blame_lines(versions, now.decode(codec, "replace"))
+
+    def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
+        """Whether what an entry left at a path is still there, and the bytes that are there now."""
+        _, root, parts = self._root.owner(tuple(path.split("/")))
+        try:  # not through a link that stands where there was a folder
+            with open_dir(root.fd, parts[:-1]) as folder:
+                now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        if is_same_state(now, change.after) or moved_folder:
+        return is_same_state(now, change.after) or moved_folder, data
+
+    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
+        same, data = self._is_as_left(path, change)
+        if same:
             return
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
@@ -369,16 +430,6 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
 
 def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
-
-
-def _final(entry: JournalEntry) -> dict[str, PathChange]:
-    """What the entry left at each path it touched."""
-    final: dict[str, PathChange] = {}
-    for change in entry.changes:
-        if change.source is not None:
-            final[change.source] = PathChange(change.source, None, None)
-        final[change.path] = change
-    return final
 
 
 def _difference(ours: bytes, now: bytes) -> str:
