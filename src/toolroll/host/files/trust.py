@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime import user_folders
 from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
 from toolroll.policy.paths import components, fold_name
 from toolroll.result import ErrorCode, ToolError
@@ -160,13 +161,11 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
 
 def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False) -> Trust:
     """What is locked and hidden in a workspace; WorkspaceError for a folder that must not be one."""
-    import platformdirs
-
     here, homes = os.path.realpath(workspace), _homes()
     is_wide = any(is_beneath(home, here) for home in homes)
-    settings = [platformdirs.user_config_dir("toolroll"), platformdirs.user_state_dir("toolroll")]
+    settings = [user_folders.config_dir(), user_folders.state_dir()]
     _check(here, settings, refused=is_wide and not wide)
-    lock = [*_runs_from(), *_trail(platformdirs.user_cache_dir("toolroll"))]
+    lock = [*_runs_from(), *_trail(user_folders.cache_dir())]
     own = (*settings, *([state_dir] if state_dir else []))
     hide = [one for path in own for one in _trail(path)]
     if is_wide:

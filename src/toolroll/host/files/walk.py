@@ -32,6 +32,10 @@ class WalkEntry:
     def stat(self) -> os.stat_result:
         return self._entry.stat(follow_symlinks=False)
 
+    def link(self) -> str:
+        """Where the link leads."""
+        return os.readlink(self._entry.name, dir_fd=self._folder)
+
     def open(self) -> int:
         """A descriptor of the file for reading, which never waits; check that it is a regular file."""
         return os.open(self._entry.name, _FILE, dir_fd=self._folder)

@@ -20,7 +20,9 @@ _MARKS = ";|&<>`$\n"  # of a shell
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 120,
+    timeout: Annotated[
+        float, Field(ge=0.1, le=600), "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
+    ] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     *,
