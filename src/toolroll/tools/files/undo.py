@@ -11,6 +11,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
 
+_NAMED = 10  # paths that a note lists
+
 
 @dataclass(frozen=True, slots=True)
 class RestoredFile:
@@ -69,5 +71,10 @@ def undo(
         [entry.tool for entry in chosen],
         paths,
         [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
-        "\n".join(said for change in changes[:JUDGED] if (said := change.verdict)),
+        "\n".join([*(said for change in changes[:JUDGED] if (said := change.verdict)), *_name_lost(recorder.lost)]),
     )
+
+
+def _name_lost(paths: list[str]) -> list[str]:
+    named = ", ".join(map(repr, paths[:_NAMED])) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return [f"Not put back, because the contents were not kept: {named}."] if paths else []

@@ -8,19 +8,21 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+
+_LISTED = 10  # paths that an error names
 
 
 class Recorder:
@@ -34,6 +36,8 @@ class Recorder:
         self.changes: list[PathChange] = []
         self._made: set[str] = set()
         self.undoes: list[int] = []
+        self.lost: list[str] = []
+        """What an undo could not put back, because its content was not kept."""
         self.note: dict[str, Any] = {}
 
     @contextmanager
@@ -174,24 +178,45 @@ class Recorder:
     def _reverse(self, step: PathChange) -> None:
         if step.source is not None:
             with (
-                self._root.place(step.path, follow=False, check=self._root.trust.check_remove) as old,
-                self._root.place(step.source, create=True, follow=False, check=self._prepare) as new,
+                self._root.place_listed(step.path, check=self._root.trust.check_remove) as old,
+                self._root.place_listed(step.source, create=True, check=self._prepare) as new,
                 self.moving(old, new),
             ):
                 os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
             return
-        with self._root.place(step.path, create=step.before is not None, follow=False, check=self._prepare) as place:
-            if step.before is None:
+        before = step.before
+        if before is not None and before.is_lost:
+            self.lost.append(step.path)
+            return
+        with self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place:
+            if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
+                self._remove_whole(place, step.after)
+            elif before is None:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
-            elif step.before.kind == "file":
-                data = self._log.blobs.content(step.before.content)
-                with self.writing(place, data, None, step.before.mode):
-                    _put(place, step.before, data)
+            elif before.kind == "file":
+                data = self._log.blobs.content(before.content)
+                with self.writing(place, data, None, before.mode):
+                    _put(place, before, data)
+            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
+                with self.setting_mode(place, before.mode):
+                    os.chmod(place.name, before.mode, dir_fd=place.fd)
             else:
-                with self.making(place, step.before):
-                    _put(place, step.before, b"")
+                with self.making(place, before):
+                    _put(place, before, b"")
+
+    def _remove_whole(self, place: PathHandle, state: PathState) -> None:
+        """Remove what a command had made, of which nothing is kept."""
+        step = PathChange(place.path, state, None)
+        self._pending.about_to(step)
+        if stat.S_ISDIR(place.mode()):
+            import shutil  # it loads the compression libraries
+
+            shutil.rmtree(place.name, dir_fd=place.fd)
+        elif place.mode():
+            os.unlink(place.name, dir_fd=place.fd)
+        self.changes.append(step)
 
 
 def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
@@ -202,7 +227,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             _move_back(root, step)
             continue
         try:
-            place = root.place(step.path, create=step.before is not None, follow=False)
+            place = root.place_listed(step.path, create=step.before is not None)
         except FileNotFoundError:
             continue
         with place:
@@ -231,8 +256,8 @@ def _move_back(root: Root, step: PathChange) -> None:
         return
     try:
         with (
-            root.place(step.path, follow=False) as new,
-            root.place(step.source, create=True, follow=False) as old,
+            root.place_listed(step.path) as new,
+            root.place_listed(step.source, create=True) as old,
         ):
             if not old.mode() and new.mode():
                 os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
@@ -244,10 +269,10 @@ def _move_back(root: Root, step: PathChange) -> None:
 
 def _is_folder(root: Root, path: str) -> bool:
     try:
-        os.close(root.folder(path))
+        with root.place_listed(path) as place:
+            return stat.S_ISDIR(place.mode())
     except OSError:
         return False
-    return True
 
 
 def _is_removable(place: PathHandle) -> bool:
@@ -272,7 +297,12 @@ def _remove(place: PathHandle) -> None:
 def _put(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
+        if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
+            os.chmod(place.name, stat.S_IMODE(now) | stat.S_IWUSR, dir_fd=place.fd)
         atomic.write(place, data, stage=None, mode=state.mode)
+        if state.mtime_ns:
+            atomic.set_attributes(place, state.attributes)
+            os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
         os.chmod(place.name, state.mode, dir_fd=place.fd)
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
@@ -290,24 +320,33 @@ class Journal:
     def __init__(self, root: Root, state: State) -> None:
         self._root = root
         self._log = JournalLog(state)
+        self.catch_up: Callable[[], None] = _nothing_to_do
+        """Records what jobs have changed so far; called before entries are read or added."""
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
         """Record one call. If it fails, what it did is taken back; else it becomes an entry."""
+        self.catch_up()
         with self._log.under_way() as pending:
             recorder = Recorder(self._log, pending, self._root)
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes:
+                if recorder.changes or recorder.undoes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     self._log.append(JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note))
             except BaseException:
                 recorder.roll_back()
                 raise
 
+    @property
+    def log(self) -> JournalLog:
+        """The entries and contents on disk."""
+        return self._log
+
     def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first."""
+        self.catch_up()
         return self._log.entries()
 
     def recover(self) -> list[str]:
@@ -334,29 +373,46 @@ class Journal:
 
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
-        for path, change in _final(entry).items():
-            self._check(path, change, entry)
+        overtaken = {path: data for path, change in _final(entry).items() if (data := self._overtaken(path, change))}
+        if overtaken:
+            raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
-    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
+    def _overtaken(self, path: str, change: PathChange) -> tuple[bytes | None] | None:
+        """None if a path is as a change left it; else what is in the file there, if it is one."""
+        known = change.after
+        if change.before is not None and change.before.is_lost:
+            return None  # an undo leaves it alone
         try:
-            with self._root.place(path, follow=False) as place:
+            with self._root.place_listed(path) as place:
+                if known is not None and known.is_lost:
+                    return None if _is_still(place, known) else (None,)
                 now, data = look(place.fd, place.name)
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        if is_same_state(now, change.after) or moved_folder:
-            return
-        shown = ""
-        if data is not None and change.after is not None and change.after.kind == "file":
-            shown = _difference(self._log.blobs.content(change.after.content), data)
-        raise ToolError(
+        return None if is_same_state(now, known) or moved_folder else (data,)
+
+    def _conflict(self, entry: JournalEntry, overtaken: Mapping[str, tuple[bytes | None]]) -> ToolError:
+        path, (data,) = next(iter(overtaken.items()))
+        known, shown = _final(entry)[path].after, ""
+        if data is not None and known is not None and known.kind == "file":
+            shown = _difference(self._log.blobs.content(known.content), data)
+        others = [repr(one) for one in overtaken if one != path]
+        also = f" So {'was' if len(others) == 1 else 'were'} {', '.join(others[:_LISTED])}" if others else ""
+        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        return ToolError(
             ErrorCode.CONFLICT,
-            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that. "
+            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that."
+            f"{also}{more}{'.' if also else ''} "
             f"Undo later changes first, or move aside what others made there.{shown}",
-            details={"path": path, "entry": entry.number},
+            details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )
+
+
+def _nothing_to_do() -> None:
+    """There are no jobs that write."""
 
 
 def _nothing(what: str, found: int, number: int | None) -> ToolError:
@@ -379,6 +435,14 @@ def _final(entry: JournalEntry) -> dict[str, PathChange]:
             final[change.source] = PathChange(change.source, None, None)
         final[change.path] = change
     return final
+
+
+def _is_still(place: PathHandle, known: PathState) -> bool:
+    """Whether what is at a place is what is known of it by its size and time, or by its kind."""
+    if known.kind != "file":
+        return True
+    status = place.status()
+    return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
 
 
 def _difference(ours: bytes, now: bytes) -> str:
