@@ -1,4 +1,4 @@
-"""`python -m bench.localise REPOSITORY`: which files did a commit change? Each method is told the message only.
+"""`python -m bench.localise REPOSITORY`: which files did a commit change? Each method gets the message only.
 
 For each of the newest commits the tree is put into the state before it, in a copy, and every method ranks the files
 there. A rank is that of the best-placed file among those that the commit changed. Only source files take part, no
@@ -135,7 +135,7 @@ def methods(kit: Kit, other: Aider | None) -> Iterator[tuple[dict[str, Method], 
 
 
 def by_aider(running: Aider, sources: Sequence[str]) -> Method:
-    """The method that is told the words of the message as names, and as files, that are mentioned."""
+    """The method that gets the words of the message as names, and as files, that are mentioned."""
 
     def ranked(message: str) -> Sequence[str]:
         words = set(WORD.findall(message))

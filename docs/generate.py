@@ -331,7 +331,7 @@ def _mode(profile: Profile) -> str:
 
 
 def _native_first(names: Iterable[str]) -> list[str]:
-    """Those without entries of their own come first: the others are told by comparison."""
+    """Those without entries of their own come first: the others are described by comparison."""
     return sorted(names, key=lambda name: (dialects.load(name).entries is not None, name))
 
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from toolroll.policy.rules import Policy
 
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
-        "CancelToken", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
+        "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
         "Image", "Kit",
         "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
     ]  # fmt: skip
@@ -282,8 +283,10 @@ def test_a_tool_of_your_own(kit):
     kit.call("write", {"path": "a.txt", "content": "to be or not to be"})
     result = kit.call("count", {"word": "be"})
     assert (result.text, result.data, "count" in kit.names()) == ("2", 2, True)
-    with pytest.raises(ValueError, match="already registered"):
+    with pytest.raises(ValueError, match=rf"'count' is already registered: the module {__name__} has it\."):
         kit.register(count)
+    with pytest.raises(ValueError, match=r"'read' is already registered: the dialect native has it\."):
+        kit.register(replace(count, name="read"))
     assert (kit.unregister("count"), kit.unregister("count")) == (True, False)
     assert not kit.call("count", {"word": "be"}).ok
 
@@ -482,3 +485,14 @@ def test_a_call_may_begin_in_another_folder(kit, put):
     assert inner.files.read("a.txt").text == "inner\n"
     assert [item.path for item in inner.tree.folder(".", 1, inner.token)[1]] == ["sub/a.txt"]
     assert kit.context().files.read("a.txt").text == "outer\n"
+
+
+def test_a_kit_imports_its_tools_when_it_is_entered_not_when_it_is_made(tmp_path):
+    code = (
+        "import sys; from toolroll import Kit\n"
+        "def there(): print(any(one.startswith('toolroll.tools.files.') for one in sys.modules))\n"
+        f"kit = Kit({str(tmp_path)!r}, state_dir={str(tmp_path / 'state')!r}); there()\n"
+        "with kit: there()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

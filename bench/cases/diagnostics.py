@@ -1,7 +1,7 @@
 """What is wrong with a file right after it was changed, asked of a server that is warm.
 
-The server works in a process of its own, which only the wall time shows. `ty check` starts anew each time. The floor
-asks the same server again about the same file when nothing has changed.
+The server works in a process of its own, which only the wall time shows. `ty check` starts a new process each
+time. The floor asks the same server again about the same file when nothing has changed.
 """
 
 from __future__ import annotations

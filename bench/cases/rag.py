@@ -40,7 +40,7 @@ LENGTH = 384  # of a vector
 ASKED = 13  # words of a question
 NEAREST = 50
 MEMORY = Path("/dev/shm")
-STAMP = 3  # of what is made; another number makes it anew
+STAMP = 3  # of what is made; another number builds it again
 
 
 def races(settings: Settings) -> Iterator[Race]:

@@ -3,7 +3,7 @@
 Beside it tree-sitter parses the same sources once, in one process, and throws the trees away: the least that anybody
 does who keeps nothing. The map also reads all other text, and parses in children. The floor of what is asked again
 is a look at the times of all files, after an edit also a parse of that file. The child that parses it lives on, so
-that its time (a few milliseconds) is missing from that row. aider's map is told the words of the question as names and
+that its time (a few milliseconds) is missing from that row. aider's map gets the words of the question as names and
 only the sources that toolroll parses, in a process of its own whose start and imports are not counted.
 """
 

@@ -25,6 +25,7 @@ from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
+from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _AFTER_TESTS_SECONDS = 60  # to read a report
 
 
-class Kit:
+class Kit(ProgramCalls):
     """Every tool of one dialect on one workspace, ready to call. Also a context manager.
 
     What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
@@ -307,11 +308,20 @@ class Kit:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
             if one.name in self._entries or one.name in META_TOOLS:
-                raise ValueError(f"Tool with name {one.name!r} is already registered.")
+                raise ValueError(f"Tool with name {one.name!r} is already registered: {self._origin(one.name)} has it.")
             _ = one.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)
         if not isinstance(tool, Tool | View | Bundle):
             tool.follow(self._follow)
+
+    def _origin(self, name: str) -> str:
+        """Who has the tool of this name."""
+        if name in self._added:
+            module = next(iter(self._added[name].views())).tool.module
+            return f"the module {module}" if module else "an MCP server"
+        plugins = load_plugins(self.workspace, self.settings.plugins)
+        named = (one.origin for one in plugins for entry in one.entries if entry.name == name)
+        return next(named, f"the dialect {self.dialect.name}")
 
     def _follow(self, gone: Iterable[str], come: Iterable[RemoteTool]) -> None:
         """Take up what a server has changed about its tools."""
@@ -333,10 +343,25 @@ class Kit:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
 
-        view = View("undo", undo, {one.name: one.name for one in undo.parameters})
-        given = {"steps": steps, "path": path, "call": entry}
+        return self._call_own(undo, steps=steps, path=path, call=entry)
+
+    def checkpoint(self, name: str) -> Result:
+        """Name the present state of the files, for `rewind`."""
+        from toolroll.tools.files.checkpoint import checkpoint
+
+        return self._call_own(checkpoint, name=name)
+
+    def rewind(self, to: str | int) -> Result:
+        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start."""
+        from toolroll.tools.files.rewind import rewind
+
+        return self._call_own(rewind, to=str(to))
+
+    def _call_own(self, tool: Tool, **given: Any) -> Result:
+        """Call a tool of ours, also where the dialect does not have it."""
+        view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
         arguments = {name: value for name, value in given.items() if value is not None}
-        return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+        return self._executor_of({tool.name: view}).call(tool.name, arguments, self.context())
 
     def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""
@@ -363,6 +388,9 @@ class Kit:
         self._services.close()
 
     def __enter__(self) -> Kit:
+        """Import the tools and the search: a kit that is entered is about to show them, and no call waits then."""
+        self._executor.prepare()
+        self._services.prepare()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -229,6 +229,10 @@ class Services:
         closing.callback(shell.close)
         self.shell = shell.use(commands, root)
 
+    def prepare(self) -> None:
+        """Open what nearly every session uses."""
+        _ = self.search.grep
+
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.
 

@@ -27,6 +27,8 @@ class Limits:
     concurrency: int = 16
     foreground_seconds: float = 60.0
     """A command that may become a job becomes one when it still runs after this long."""
+    jobs: int = 50
+    """So many commands may run in the background."""
     memory_bytes: int = 4 * 1024**3
     """A command whose processes use more together is killed."""
     processes: int = 512

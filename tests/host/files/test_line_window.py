@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.files import line_window as milestones
+from tests.values import assert_values
+from toolroll.host.files import line_window
 from toolroll.host.files import line_window as window
 from toolroll.host.files.line_window import LineIndex, LineIndexCache
 from toolroll.host.runtime.cancellation import CancelToken
@@ -31,7 +32,7 @@ TEXTS = {
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(milestones, "BLOCK", BLOCK)
+    monkeypatch.setattr(line_window, "BLOCK", BLOCK)
 
 
 @pytest.fixture
@@ -127,8 +128,8 @@ def test_what_was_handed_out_is_nobody_elses(opened):
 
 
 def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(milestones, "_MOST_FILES", 2)
-    monkeypatch.setattr(milestones, "_MOST_BLOCKS", 100)
+    monkeypatch.setattr(line_window, "_MOST_FILES", 2)
+    monkeypatch.setattr(line_window, "_MOST_BLOCKS", 100)
     fds = [opened(TEXTS["ended"])]
     for name in "gh":
         (tmp_path / name).write_bytes(TEXTS["ended"] * (1 if name == "g" else 9))
@@ -220,3 +221,7 @@ def test_a_sparse_file_takes_neither_its_size_nor_long(sparse: Path, tmp_path: P
     assert len(answers) == len(calls)
     assert megabytes < 256
     assert seconds < 40
+
+
+def test_values_stay_as_they_are() -> None:
+    assert_values(line_window, "LineIndex")

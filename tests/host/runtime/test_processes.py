@@ -17,20 +17,17 @@ from toolroll.host.runtime import processes
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, folder_path, start_process
 from toolroll.host.runtime.processes import Stream
-from toolroll.host.runtime.state import create_nameless_file
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 @contextmanager
-def stream(
-    argv: list[str], *, cwd: int, stdin: int = DEVNULL, stderr: int | None = None, **how: Any
-) -> Iterator[Stream]:
+def stream(argv: list[str], *, cwd: int, stdin: int = DEVNULL, **how: Any) -> Iterator[Stream]:
     """What a program writes that runs as any other."""
     env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    process = start_process(argv, folder_path(cwd), env, (stdin, PIPE, PIPE if stderr is None else stderr))
-    with processes.stream(process, log=stderr, **how) as running:
+    process = start_process(argv, folder_path(cwd), env, (stdin, PIPE, PIPE))
+    with processes.stream(process, **how) as running:
         yield running
 
 
@@ -148,21 +145,6 @@ def test_an_error_of_ours_ends_it(folder: int) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert gone(pids[0])
-
-
-@pytest.mark.parametrize(("most", "cut"), [(300_000, True), (2_000_000, False)])
-def test_a_log_does_not_grow_for_ever(most: int, cut: bool, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_MAX_LOG_BYTES", most)
-    script = "for n in 1 2 3 4 5 6; do head -c 200000 /dev/zero >&2; sleep 0.08; done; echo end >&2"
-    log = create_nameless_file(b"")
-    try:
-        with stream(["/bin/sh", "-c", script], cwd=folder, stderr=log) as chunks:
-            assert (list(chunks), chunks.status, chunks.cut) == ([], 0, cut)
-        kept = os.pread(log, 2_000_000, 0)
-    finally:
-        os.close(log)
-    assert kept.endswith(b"end\n")
-    assert (len(kept) < 1_200_004) is cut
 
 
 def test_the_memory_of_a_program_is_bounded(folder: int) -> None:

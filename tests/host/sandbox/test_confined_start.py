@@ -14,8 +14,8 @@ import pytest
 
 from tests.users import need_another_user
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
-from toolroll.host.sandbox import landlock as rules
 from toolroll.host.sandbox.confined_start import LandlockSandbox, gaps
+from toolroll.host.sandbox.landlock import abi as landlock_abi
 from toolroll.host.sandbox.syscalls import Kernel, machine
 from toolroll.result import ErrorCode, ToolError
 
@@ -30,7 +30,7 @@ def as_of(landlock: Sandbox) -> Callable[[int], LandlockSandbox]:
     here = machine()
     assert here is not None
     kernel = Kernel(here.numbers)
-    newest = rules.abi(kernel)
+    newest = landlock_abi(kernel)
 
     def make(abi: int) -> LandlockSandbox:
         if abi > newest:

@@ -1,5 +1,4 @@
 import os
-import random
 import shutil
 import time
 
@@ -41,25 +40,6 @@ def settle():
 TREE = {"a.py": "", "sub/b.py": "", "sub/deep/c.txt": "", ".hidden/x": "", "out/d.o": "", ".gitignore": "out/\n"}
 
 
-def test_a_tree_that_stays_the_same_is_listed_once(put, folders, search):
-    put(TREE)
-    settle()
-    assert [folders.files(".").files for _ in range(3)] == [["a.py", "sub/b.py", "sub/deep/c.txt"]] * 3
-    assert search.times == 1
-
-
-def test_an_edit_is_no_reason_to_list_again(put, folders, search, ws):
-    put(TREE)
-    settle()
-    folders.files(".")
-    (ws / "a.py").write_text("changed")
-    (ws / "new").write_text("renamed over it")
-    (ws / "new").rename(ws / "sub/b.py")
-    settle()
-    assert folders.files(".").files == ["a.py", "sub/b.py", "sub/deep/c.txt"]
-    assert search.times == 1
-
-
 CHANGES = [
     ("a new file", lambda ws: (ws / "sub/n.py").write_text(""), ["a.py", "sub/b.py", "sub/deep/c.txt", "sub/n.py"]),
     ("one in an empty folder", lambda ws: (ws / "empty/n").write_text(""), ["a.py", "empty/n", "sub/b.py", "sub/deep/c.txt"]),
@@ -91,22 +71,6 @@ def test_a_rule_above_a_folder_holds_in_it(put, folders, ws):
     assert folders.files("sub").files == ["sub/b.py", "sub/deep/c.txt"]
     (ws / ".gitignore").write_text("*.txt\n")
     assert folders.files("sub").files == ["sub/b.py"]
-
-
-def test_whatever_happens_the_list_is_that_of_a_search(ctx, folders, ws):
-    chance = random.Random(9)
-    names = ["a", "b.py", "c/d", "c/e/f", "g/h", ".gitignore", "c/.ignore", "g/a"]
-    for _ in range(40):
-        path = ws / chance.choice(names)
-        if path.exists() and chance.random() < 0.4:
-            path.unlink()
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(chance.choice(["a\n", "e\n", "*.py\n", ""]))
-        if chance.random() < 0.5:
-            settle()
-        fresh = [entry.path for entry in ctx.search.find("**", sort="path").entries]
-        assert folders.files(".").files == fresh
 
 
 def test_a_list_that_is_not_whole_is_made_again(put, open_kit):

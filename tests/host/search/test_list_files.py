@@ -19,7 +19,7 @@ from tests.users import need_another_user
 from toolroll.host.files import ignore
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.search import list_files as listing
+from toolroll.host.search import list_files
 from toolroll.host.search.query import Scope, SearchRoot
 from toolroll.host.search.ripgrep import Ripgrep, _finish, make_filter, scope_args
 from toolroll.policy.limits import Limits
@@ -41,12 +41,12 @@ def ground(
 
 def listed(root: Root, scope: Scope) -> tuple[list[str], int]:
     with ground(root, scope.path) as where:
-        return sorted(listing.list_paths(where, scope)), where.unreadable
+        return sorted(list_files.list_paths(where, scope)), where.unreadable
 
 
 def python(root: Root, scope: Scope) -> list[str]:
     with ground(root, scope.path) as where:
-        return sorted(path for _, path, _ in listing.list_aged(where, scope, globs.compile("*.py"))[0])
+        return sorted(path for _, path, _ in list_files.list_aged(where, scope, globs.compile("*.py"))[0])
 
 
 def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
@@ -120,8 +120,8 @@ def test_newest_first_and_by_path_among_equals(tmp_path: Path) -> None:
     python = [(-3, "b/c.py", 3), (-2, "b/a.py", 2), (-2, "z.py", 2), (-1, "a.py", 1)]
     with Root(str(tmp_path)) as root, ground(root) as where:
 
-        def listed(scope: Scope, pattern: str) -> list[listing.Aged]:
-            found, whole = listing.list_aged(where, scope, globs.compile(pattern))
+        def listed(scope: Scope, pattern: str) -> list[list_files.Aged]:
+            found, whole = list_files.list_aged(where, scope, globs.compile(pattern))
             assert whole
             return sorted(found)
 
@@ -147,12 +147,12 @@ def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / ".gitignore").write_text("gone*\nout/\n")
     with Root(str(tmp_path)) as root, ground(root) as where:
-        left: listing.Left = []
-        python = listing.walk_folders(where, Scope(), left, lambda name: name.endswith(".py"))
+        left: list_files.Left = []
+        python = list_files.walk_folders(where, Scope(), left, lambda name: name.endswith(".py"))
         assert sorted(folder + file.name for folder, files in python for file in files) == ["a.py", "in/c.py"]
         assert sorted(left) == [(".b.py", "file"), (".f", "directory"), ("gone.py", "file"), ("out", "directory")]
         left.clear()
-        assert sorted(listing.list_paths(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
+        assert sorted(list_files.list_paths(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
         assert sorted(path for path, _ in left) == sorted(
             [".b.py", ".b.txt", ".f", ".gitignore", "gone.py", "gone.txt", "out"]
         )
@@ -195,7 +195,7 @@ def test_a_folder_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").touch()
     with Root(str(top)) as root, ground(root) as where:
         seen = []
-        for path, files in listing.walk_folders(where, Scope()):
+        for path, files in list_files.walk_folders(where, Scope()):
             seen += [path + entry.name for entry in files]
             if path == "":  # both are known, and neither has been entered
                 (top / "one").rename(tmp_path / "moved")
@@ -216,13 +216,13 @@ def test_depth_needs_few_descriptors_and_all_are_given_back(depth: int, tmp_path
     with Root(str(tmp_path)) as root, ground(root) as where:
         before = len(descriptors())
         most, found = 0, []
-        for path, files in listing.walk_folders(where, Scope()):
+        for path, files in list_files.walk_folders(where, Scope()):
             most = max(most, len(descriptors()))
             found += [path + entry.name for entry in files if entry.stat().st_size == 0]
         assert found == [f"{'d/' * level}f{level}" for level in range(depth)]
         assert most <= before + 25
         assert len(descriptors()) == before
-        begun = listing.walk_folders(where, Scope())
+        begun = list_files.walk_folders(where, Scope())
         assert [path for path, _ in (next(begun), next(begun))] == ["", "d/"]
         begun.close()
         assert len(descriptors()) == before
@@ -236,7 +236,7 @@ def test_a_search_that_is_out_of_time_or_cancelled_ends(tmp_path: Path) -> None:
     cancelled.cancel()
     with Root(str(tmp_path)) as root:
         with ground(root, seconds=0.0) as where:
-            assert listing.list_aged(where, Scope(), every) == ([], False)
+            assert list_files.list_aged(where, Scope(), every) == ([], False)
         with ground(root, token=cancelled) as where, pytest.raises(ToolError) as caught:
-            listing.list_aged(where, Scope(), every)
+            list_files.list_aged(where, Scope(), every)
     assert caught.value.code is ErrorCode.CANCELLED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.search.grep import HitCollector
-from toolroll.host.search.query import BINARY, RESTART, FileEntry, GrepRow, SearchRoot
+from toolroll.host.search.query import BINARY, FileEntry, GrepRow, SearchRoot
 from toolroll.host.search.search import sort_entries, sort_paths
 from toolroll.policy.limits import Limits
 
@@ -31,12 +31,10 @@ def test_rows_are_collected_by_file(root: SearchRoot) -> None:
     }
 
 
-def test_a_binary_file_loses_its_rows_and_a_restart_all(root: SearchRoot) -> None:
+def test_a_binary_file_loses_its_rows(root: SearchRoot) -> None:
     collector = HitCollector(root, Limits())
     assert collector.take([("a", 1, 1, b"x"), ("b", 1, 1, b"x"), ("a", BINARY, 0, b""), ("b", 2, 1, b"y")])
     assert {path: len(rows) for path, rows in collector.hits.items()} == {"b": 2}
-    assert collector.take([("", RESTART, 0, b""), ("c", 1, 1, b"z")])
-    assert (list(collector.hits), collector.matches) == (["c"], 1)
 
 
 @pytest.mark.parametrize(

@@ -242,12 +242,12 @@ def test_what_chunks_do_not_fit_is_refused(text, chunk, words):
 )
 def test_a_hunk_whose_result_is_there_changes_nothing(text, diff):
     found = apply(text, hunks(diff))
-    assert (found.text, found.before, [hunk.note for hunk in found.hunks]) == (text, True, ["is there already"])
+    assert (found.text, [hunk.note for hunk in found.hunks]) == (text, ["is there already"])
 
 
 def test_only_the_hunks_that_are_not_there_are_applied():
     found = apply(B, hunks(C + "@@ -5 +5 @@\n-e\n+E\n"))
-    assert (found.text, found.before) == (B.replace("e", "E"), False)
+    assert (found.text, [hunk.note for hunk in found.hunks]) == (B.replace("e", "E"), ["is there already", ""])
     twice = apply("x\ny\nx\n\nz\n", chunks("@@\n x\n+y\n@@\n x\n+y\n"))
     assert (twice.text, [hunk.note for hunk in twice.hunks]) == ("x\ny\nx\ny\n\nz\n", ["is there already", ""])
 
@@ -282,6 +282,40 @@ def test_a_chunk_is_the_first_that_fits_behind_the_one_before_it(chunk, line, no
     lines = expected.split("\n")
     lines[line - 1 + ("#" in chunk)] = "    z"
     assert (found.text.split("\n"), found.hunks[-1].note) == (lines, note)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "chunk", "expected"),
+    [
+        ("a.json", "{\n    a: 1,\n    b: 2\n}\n", "-\t\ta: 1,\n+\t\ta: 3,\n", "{\n\t\ta: 3,\n    b: 2\n}\n"),
+        ("a.sh", "f() {\n    a\n}\n", "-\ta\n+\tb\n", "f() {\n\tb\n}\n"),
+        ("a.sh", "f() {\n    a\n    b\n}\n", " f() {\n \ta\n-    b\n", None),
+        ("a.ts", "f(\n  1,\n  2)\ng()\n", " f(\n    1,\n-  2)\n+  3)\n", "f(\n   1,\n  3)\ng()\n"),
+        ("a.ts", "f(`\n  1,\n  2`)\n", " f(`\n    1,\n-  2`)\n+  3`)\n", None),
+        ("a.py", "f(\n  1,\n  2)\n", " f(\n    1,\n-  2)\n+  3)\n", None),
+    ],
+)  # fmt: skip
+def test_a_chunk_is_taken_as_written_where_indentation_has_no_meaning(name, text, chunk, expected):
+    found = chunks(f"@@\n{chunk}")
+    if expected is None:
+        with pytest.raises(ToolError, match="is not certain"):
+            apply(text, found, name=name)
+    else:
+        made = apply(text, found, name=name)
+        assert (made.text, made.hunks[0].note.endswith("as the format says")) == (expected, True)
+
+
+ENTRY = "* Fix the parser of dates\n* Fix the parser of times\n"
+NEWS = "News\n\n{}1.0\n\n* First\n\n0.9\n\n* First\n"
+
+
+def test_what_stands_nearer_than_the_place_is_not_added_twice():
+    diff = "@@ -3,3 +3,4 @@\n 1.0\n \n+* Fixes a fault in parsers\n * First\n"
+    done = NEWS.format("1.1\n\n").replace("1.0\n\n", "1.0\n\n* Fixes a fault in parsers\n")
+    assert apply(done, hunks(diff)).hunks[0].note == "is there already"
+    moved = f"News\n\n2.0\n\n{ENTRY}{'x' * 3}\n\nend\n\n1.0\n\n* First\n"
+    with pytest.raises(ToolError, match="the lines that it adds are in the file already, near line 3"):
+        apply(moved, hunks("@@ -3,3 +3,5 @@\n 1.0\n \n+" + ENTRY.replace("\n", "\n+", 1) + " * First\n"))
 
 
 def test_a_refusal_can_be_acted_on():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 
@@ -234,6 +235,9 @@ def test_eslint_by_its_answers(call, put, ws):
     )
     assert call(action="fix").text == "Fixed 1 of 1 file (eslint).\na.js\n@@ -1,1 +1,1 @@\n-let x = 1\n+let x = 1;"
     assert (ws / "a.js").read_text() == "let x = 1;\n"
+    put({"node_modules/.bin/eslint": re.sub(r"text.replace\(.*?\);", "text.replace(';', '(');", ESLINT)})
+    (ws / "node_modules/.bin/eslint").chmod(0o755)
+    assert "a.js does not parse any more, line 1: " in call(action="fix").text
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,18 @@ def test_a_file_that_parses_no_more_is_told(kit, put):
     assert "parse" not in kit.call("edit", {"path": "b.py", "old": "x", "new": "y"}).text
 
 
+def test_a_call_that_would_break_the_file_is_not_offered(kit, put):
+    text = "def f(a):\n    b = 1\n    return a\n"
+    put({"a.py": text, "a.txt": text})
+    quote = {"old": "def f(a):\n    b = 2\n    return a", "new": "def f(a:\n    b = 2\n    return a"}
+    assert kit.call("edit", {"path": "a.txt", **quote}).error.suggest[0].arguments["new"].startswith("def f(a:")
+    assert kit.call("edit", {"path": "a.py", **quote}).error.suggest == ()
+    assert (
+        kit.call("edit", {"path": "a.py", **quote, "new": quote["old"].replace("return a", "return b")}).error.suggest
+        != ()
+    )
+
+
 @pytest.mark.parametrize(
     "line", ["# ... rest of code unchanged ...", "// ... existing code ...", "(rest of methods ...)"]
 )

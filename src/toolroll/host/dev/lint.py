@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import FileTree
+from toolroll.host.files.workspace import JUDGED
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import diff
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
 from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
@@ -166,9 +166,8 @@ class Linter:
         return [data.removeprefix(_UTF8).decode() for data in new]
 
 
-def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
-    """Write new texts, those that differ; what was changed."""
-    changed = [(draft, text) for draft, text in drafts if draft.text != text]
-    for draft, text in changed:
-        projects.files.save(draft, text)
-    return [Rewritten(draft.path, diff.unified(draft.text, text)) for draft, text in changed]
+def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> tuple[list[Rewritten], str]:
+    """Write new texts, those that differ; what was changed, and which files do not parse any more."""
+    changes = [projects.files.save(draft, text) for draft, text in drafts if draft.text != text]
+    broken = "\n".join(filter(None, (one.verdict for one in changes[:JUDGED])))
+    return [Rewritten(one.path, one.diff()) for one in changes], broken

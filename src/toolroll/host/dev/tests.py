@@ -226,7 +226,7 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
     files = changed_files(projects)
     kind = project.framework
     if files is None:
-        return ChosenTests(targets, note="All tests: what has changed cannot be told without a git repository.")
+        return ChosenTests(targets, note="All tests: what has changed is not known without a git repository.")
     if not files:
         return ChosenTests((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
     if kind.related:

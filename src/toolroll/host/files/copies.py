@@ -14,7 +14,6 @@ from toolroll.host.files.trust import examine
 from toolroll.host.files.walk import Walk
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_SEEK = 1 << 16
 _MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 
 
@@ -125,7 +124,7 @@ class Copies:
             if not stat.S_ISREG(found.st_mode):
                 return
             with open(target, "wb") as copy:
-                shutil.copyfileobj(source, copy, _SEEK)
+                shutil.copyfileobj(source, copy)
                 os.fchmod(copy.fileno(), stat.S_IMODE(found.st_mode) | stat.S_IRUSR | stat.S_IWUSR)
 
 

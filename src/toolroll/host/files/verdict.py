@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from toolroll.result import ToolError
+from toolroll.result import Suggestion, ToolError
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from toolroll.host.files.reader import TextFile
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
@@ -25,6 +29,25 @@ def find_break(path: str, before: bytes | None, after: bytes) -> str:
     if said is None or before is None or _error(path, before) is not None:
         return ""
     return f"{path} does not parse any more, {said}."
+
+
+@contextmanager
+def sound_suggestions(drafts: Iterable[TextFile]) -> Iterator[None]:
+    """Take edits off a refusal's suggestions that would make one of these files unparsable."""
+    try:
+        yield
+    except ToolError as error:
+        error.suggest = tuple(call for call in error.suggest if not any(_breaks(call, one) for one in drafts))
+        raise
+
+
+def _breaks(call: Suggestion, draft: TextFile) -> bool:
+    given = call.arguments
+    if call.name != "edit" or given.get("path", draft.path) != draft.path:
+        return False
+    before = draft.text.replace("\r\n", "\n")
+    after = before.replace(given["old"], given["new"], 1)
+    return find_break(draft.path, *(text.encode(errors="surrogateescape") for text in (before, after))) != ""
 
 
 def _error(path: str, data: bytes) -> str | None:

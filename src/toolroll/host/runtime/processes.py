@@ -24,24 +24,18 @@ _MAX_STDERR_BYTES = 64 * 1024
 # every line of it.
 _SMALL_CHUNK_BYTES = 4096
 _MIN_GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.0005, 0.004
-_MAX_LOG_BYTES = 4 << 20
-BOUNDED = sys.platform == "linux"  # whether the memory of a program can be bounded
 
 
 class Stream:
     """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
 
-    def __init__(
-        self, process: ChildProcess, token: CancelToken | None, deadline: float | None, log: int | None = None
-    ) -> None:
+    def __init__(self, process: ChildProcess, token: CancelToken | None, deadline: float | None) -> None:
         self._process = process
-        self._log = log
         self._token = token
         self._deadline = deadline
         self.status: int | None = None
         """The exit status, negative for a signal; None until the iteration has come to its end."""
         self.stderr = b""  # the first 64 KB of what the program wrote to stderr, unless that goes elsewhere
-        self.cut = False  # the file that takes stderr grew too large and was truncated
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
@@ -81,11 +75,7 @@ class Stream:
         process.wait()
 
     def _wait(self) -> float:
-        """Seconds to wait until the next look at the clock, the token and the log."""
-        if self._log is not None and os.fstat(self._log).st_size > _MAX_LOG_BYTES:
-            os.lseek(self._log, 0, os.SEEK_SET)  # for the program too, which has the same open file
-            os.ftruncate(self._log, 0)
-            self.cut = True
+        """Seconds to wait until the next look at the clock and the token."""
         if self._token is not None:
             self._token.check()
         if self._deadline is None:
@@ -100,17 +90,15 @@ class Stream:
 def stream(
     process: ChildProcess,
     *,
-    log: int | None = None,
     token: CancelToken | None = None,
     deadline: float | None = None,
     memory: int | None = None,
 ) -> Iterator[Stream]:
     """What a process writes, which is ended with the block; the `deadline` is monotonic.
 
-    With the descriptor of a file for `log`, which is its stderr too, that keeps the last of it if it is very much. It
-    gets no more than `memory` bytes, if that is given and can be `BOUNDED`.
+    On Linux it gets no more than `memory` bytes, if that is given.
     """
-    running = Stream(process, token, deadline, log)
+    running = Stream(process, token, deadline)
     try:
         if memory is not None:
             _bound(process.pid, memory)

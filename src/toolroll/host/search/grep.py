@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files import ignore
 from toolroll.host.search.in_process import MAX_FILES, InProcess, LineMatcher
 from toolroll.host.search.list_files import list_aged
-from toolroll.host.search.query import RESTART, Candidates, GrepRow, TooManyRowsError
+from toolroll.host.search.query import BINARY, Candidates, GrepRow
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class HitCollector:
         """Take rows, file by file; False if there are more than may be kept."""
         hits, width, last, name, found = self.hits, self._width, None, "", []
         for path, line, byte, raw in rows:
-            if line < 0:  # BINARY or RESTART
-                self._drop(None if line == RESTART else path)
+            if line == BINARY:
+                hits.pop(path, None)
                 last = None
                 continue
             if byte:
@@ -116,14 +116,6 @@ class HitCollector:
                 text, column = _cut(raw, byte, width)
             found.append(GrepRow(name, line, column, text))
         return True
-
-    def _drop(self, path: str | None) -> None:
-        """Drop the rows of a file, or all."""
-        if path is not None:
-            self.hits.pop(path, None)
-        else:
-            self.hits.clear()
-            self.matches = self._count = 0
 
 
 @dataclass(slots=True)
@@ -158,8 +150,6 @@ class GrepRun:
             try:
                 with closing(self._rows(step, quick)) as rows:
                     fits = collector.take(rows)
-            except TooManyRowsError:
-                fits = False
             except TimeoutError:
                 return collector.hits, "time"
             restart = step.covers_all and not fits and limit is not None

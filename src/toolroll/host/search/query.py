@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -22,8 +21,6 @@ Name = Literal["ripgrep", "python"]
 
 BINARY = -1
 """Line number of a hit that says: this file is binary, drop its earlier hits."""
-RESTART = -3
-"""Line number of a hit that says: the search starts again, drop all earlier hits."""
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -187,15 +184,8 @@ class SearchRoot:
     token: CancelToken | None
     deadline: float
     unreadable: int = 0
-    passed: Counter[str] = field(default_factory=Counter)
-    """Matching files by kind. Only "text" is shown; "binary", "too big" and "unwanted" are not."""
-    binary: int = 0
-    """Matching lines in binary files."""
     ages: dict[str, int] = field(default_factory=dict)
     """Ages of files that a search has opened; less is newer."""
-    searched: int = 0
-    log: bytes = b""
-    """Number of files that ripgrep searched, and its log of those that it skipped, if it found no text."""
     opener: Opener = walk
 
     def open(self, path: str) -> int:
@@ -253,10 +243,6 @@ Hit = tuple[str, int, int, bytes]
 """File, relative to the searched folder; line; byte where the match starts, or 0 for context; bytes of the line."""
 
 
-class TooManyRowsError(Exception):
-    """An engine that walks the tree has found more matching lines than the caller needs."""
-
-
 class Engine(Protocol):
     """Finds matching lines. All engines give the same answers."""
 
@@ -270,9 +256,9 @@ class Engine(Protocol):
     ) -> Generator[Hit, None, None]:
         """Matching lines and their context, file by file, in the order of lines within a file.
 
-        Searches the `candidates`, or without them every file in scope. After `stop_after` matching lines the caller
-        has enough: the engine may stop, or raise TooManyRowsError if it does not know which are the newest. The
-        caller closes the generator, and with it the program behind it.
+        Searches the `candidates`, or without them every file in scope. After `stop_after` matching lines in
+        candidates the caller has enough, and the engine may stop. The caller closes the generator, and with it the
+        program behind it.
         """
 
 

@@ -16,7 +16,7 @@ from toolroll.host.runtime.launcher import PIPE, AccessRules
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.ripgrep import LIBRARIES
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.edit import replace as replacing
+from toolroll.text.edit import replace
 from toolroll.text.search import patterns
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ _FORM = ("--no-config", "--json", "--multiline", "--text", "--encoding=none")
 
 def compile_expression(
     source: str, case: bool, program: str | None, launcher: Launcher, token: CancelToken | None
-) -> replacing.Expression:
+) -> replace.Expression:
     """The expression, by RE2 where it is installed, else by `program`, which is ripgrep."""
     try:
-        return replacing.Linear(source, case)
+        return replace.Linear(source, case)
     except ImportError:
         if program is None:
             raise _unsupported() from None
@@ -42,7 +42,7 @@ def compile_expression(
 
 
 class RipgrepExpression:
-    """A `replacing.Expression` that ripgrep matches, with the meaning that RE2 gives it."""
+    """A `replace.Expression` that ripgrep matches, with the meaning that RE2 gives it."""
 
     def __init__(self, program: str, source: str, case: bool, launcher: Launcher, token: CancelToken | None) -> None:
         """`program` is ripgrep."""
@@ -59,8 +59,8 @@ class RipgrepExpression:
         """As `Expression` has it."""
         data = text.encode("utf-8", "surrogatepass")
         place, known = 0, 0  # the same place in the text and in its bytes: matches come in order
-        for start, end, written in self._matches(data, replacing.for_ripgrep(template)):
-            replacing.check_groups(self, template)
+        for start, end, written in self._matches(data, replace.for_ripgrep(template)):
+            replace.check_groups(self, template)
             first = place + _length(data[known:start])
             place, known = first + _length(data[start:end]), end
             yield first, place, written
@@ -89,7 +89,7 @@ class RipgrepExpression:
             os.close(stdin)
             os.close(folder)
         if stream.status not in (0, 1):
-            raise replacing.refused(_reason(stream.stderr))
+            raise replace.refused(_reason(stream.stderr))
         return said
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,8 +13,8 @@ from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.in_process import SEARCHABLE, classify_file
-from toolroll.host.search.query import RESTART, Candidates, Hit, Query, Scope, SearchRoot, is_hidden
-from toolroll.host.search.ripgrep_output import FILES_SEARCHED, fix_columns, join_chunks, read_counts, read_rows
+from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot, is_hidden
+from toolroll.host.search.ripgrep_output import fix_columns, read_counts, read_rows
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
@@ -32,23 +31,15 @@ _MAX_CONTEXT_LINES = 100_000  # ripgrep does not accept every number
 
 # Globs that mean the same to ripgrep and to text/search/globs. "?" is not one: to ripgrep it is one byte.
 _PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
-_SWIFT_TIMEOUT_S = 5.0
 _MAX_MEMORY_BYTES = 1 << 30  # address space included: a line takes as much as it is long
 
 # For a ripgrep that is linked to the libraries of the system; the wheel's is not.
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
 
-_LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
 _NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which ripgrep would not read on
 _OS_ERROR = re.compile(rb"(?m)^rg: .*\(os error \d+\)\n?")
 
 Wants = Callable[[str], bool]
-Classify = Callable[[str], str]
-"""The kind of a matching file: only rows of "text" are shown."""
-
-
-class TooHeavyError(Exception):
-    """A swift search took too long or too much memory."""
 
 
 class Ripgrep:
@@ -62,8 +53,6 @@ class Ripgrep:
         self._limits = limits
         self._launcher = launcher
         self._reach = replace(reach, read=(*reach.read, program, *LIBRARIES), system=False)
-        self._version: bytes | None = None
-        self._heavy: set[tuple[str, ...]] = set()
 
     def rows(
         self,
@@ -76,21 +65,13 @@ class Ripgrep:
         if candidates is not None:
             files = candidates.files if candidates.all_text else self._text_files(root, candidates)
             if files or not candidates.files:  # without any file, ripgrep still checks the pattern
-                yield from self._read(root, query, scope, _file_args(files, stop_after), lambda _: "text", only=files)
+                yield from self._read(root, query, scope, _file_args(files, stop_after), _wants_any, files)
         elif root.is_file:
             if not _is_binary(root):
-                yield from self._read(root, query, scope, [], lambda _: "text")
-        elif "--multiline" in query_args(query) or root.parts in self._heavy or not processes.BOUNDED:
-            yield from self._careful(root, query, scope)
+                yield from self._read(root, query, scope, [], _wants_any)
         else:
-            try:
-                yield from self._swift(root, query, scope, None if query.before or query.after else stop_after)
-            except TooHeavyError:
-                self._heavy.add(root.parts)
-                root.passed.clear()
-                root.binary = 0
-                yield "", RESTART, 0, b""
-                yield from self._careful(root, query, scope)
+            where, wants = self._where(root, scope)
+            yield from self._read(root, query, scope, where, wants)
 
     def _text_files(self, root: SearchRoot, candidates: Candidates) -> list[str]:
         """Those files that are neither binary nor too big nor gone. Notes the others in `candidates.skipped`."""
@@ -102,57 +83,27 @@ class Ripgrep:
             candidates.skipped.binary += [path for path, kind in kinds.items() if kind == "binary"]
         return [path for path, kind in kinds.items() if kind in SEARCHABLE]
 
-    def _swift(self, root: SearchRoot, query: Query, scope: Scope, max_rows: int | None) -> Generator[Hit, None, None]:
-        """Search all files as if they were small text, and classify only those that match.
-
-        This saves a look at the size of each file, and a second search of binary files after an empty answer.
-        TooHeavyError if that takes too long or too much memory.
-        """
-        where, rest = scope_args(scope)
-        wants, max_bytes = make_filter(scope, rest), self._limits.search_bytes
-
-        def classify(path: str) -> str:
-            return classify_file(root, path, max_bytes) if wants(path) else "unwanted"
-
-        try:
-            yield from self._read(root, query, scope, ["--text", *where], classify, swift=True, max_rows=max_rows)
-        except TimeoutError:
-            if time.monotonic() >= root.deadline:
-                raise
-            raise TooHeavyError from None
-
-    def _careful(self, root: SearchRoot, query: Query, scope: Scope) -> Generator[Hit, None, None]:
-        """Let ripgrep skip files that are too big, and stop in a binary file where that shows."""
-        where, wants = self._where(root, scope)
-        yield from self._read(root, query, scope, where, lambda path: "text" if wants(path) else "unwanted")
-
     def _read(
         self,
         root: SearchRoot,
         query: Query,
         scope: Scope,
         where: list[str],
-        classify: Classify,
-        *,
+        wants: Wants,
         only: Sequence[str] | None = None,
-        swift: bool = False,
-        max_rows: int | None = None,
     ) -> Generator[Hit, None, None]:
-        """The rows of text files that one run prints. Notes about other files go to `root`."""
-        args = row_args(query)
-        # A pipe for the log would have to be read all the time.
-        with _memory_file(b"" if only is None and _wants_log(root, scope) else None) as log:
-            args += [*where, *([] if log is None else ["--debug", "--stats"])]
-            with self._run(root, scope, args, only, log, swift=swift) as chunks:
-                rows = read_rows(chunks if max_rows is None else join_chunks(chunks, max_rows))
-                rows = fix_columns(rows) if "--multiline" in args else rows
-                searched = yield from _text_rows(rows, root, classify)
-                if swift and chunks.status not in (0, 1, 2):
-                    raise TooHeavyError
-                _finish(chunks, root, query.pattern, log)
-            shows = root.passed["text"] or root.passed["unwanted"]
-            if log is not None and searched is not None and not shows and not chunks.cut:
-                root.searched, root.log = searched, _read_file(log)
+        """The wanted rows that one run prints."""
+        args = [*row_args(query), *where]
+        with self._run(root, scope, args, only) as chunks:
+            rows = fix_columns(read_rows(chunks)) if "--multiline" in args else read_rows(chunks)
+            last, path, wanted = b"", "", True
+            for name, line, column, text in rows:
+                if name != last:
+                    last, path = name, "" if root.is_file else _path(name)
+                    wanted = wants(path)
+                if wanted:
+                    yield path, line, column, text
+            _finish(chunks, root, query.pattern)
 
     def counts(
         self, root: SearchRoot, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
@@ -172,17 +123,9 @@ class Ripgrep:
                 raise TimeoutError
             _finish(chunks, root, query.pattern)
 
-    def has_known_log(self, root: SearchRoot) -> bool:
-        """Whether `ripgrep_output.read_log` understands the log of this version."""
-        if self._version is None:
-            process = self._launcher.start([self._program, "--version"], self._reach, cwd=root.folder, stdout=PIPE)
-            with processes.stream(process, token=root.token, deadline=root.deadline) as chunks:
-                self._version = b"".join(chunks)
-        return self._version.startswith(b"ripgrep 15.")
-
     def _where(self, root: SearchRoot, scope: Scope) -> tuple[list[str], Wants]:
         if root.is_file:
-            return [], lambda _: True
+            return [], _wants_any
         args, rest = scope_args(scope)
         return [*args, f"--max-filesize={self._limits.search_bytes}"], make_filter(scope, rest)
 
@@ -193,9 +136,6 @@ class Ripgrep:
         scope: Scope,
         args: Sequence[str],
         only: Sequence[str] | None = None,
-        log: int | None = None,
-        *,
-        swift: bool = False,
     ) -> Iterator[processes.Stream]:
         lines = [] if scope.ignored or root.is_file or only is not None else root.rules
         with _memory_file(_rules(lines)) as rules:
@@ -211,44 +151,20 @@ class Ripgrep:
                 cwd=root.folder,
                 stdin=stdin,
                 stdout=PIPE,
-                stderr=PIPE if log is None else log,
+                stderr=PIPE,
                 pass_fds=() if rules is None else (rules,),
             )
             with processes.stream(
-                process,
-                log=log,
-                token=root.token,
-                deadline=min(root.deadline, time.monotonic() + _SWIFT_TIMEOUT_S) if swift else root.deadline,
-                memory=_MAX_MEMORY_BYTES,
+                process, token=root.token, deadline=root.deadline, memory=_MAX_MEMORY_BYTES
             ) as chunks:
                 yield chunks
 
 
-def _text_rows(
-    rows: Iterator[tuple[bytes, int, int, bytes]], root: SearchRoot, classify: Classify
-) -> Generator[Hit, None, int | None]:
-    """The rows of text files; returns how many files were searched, if ripgrep prints that."""
-    last, path, kind = b"", "", ""
-    for name, line, column, text in rows:
-        if line == FILES_SEARCHED:
-            return column
-        if name != last:
-            last, path = name, "" if root.is_file else _path(name)
-            kind = classify(path)
-            root.passed[kind] += 1
-        if kind == "text":
-            yield path, line, column, text
-        elif kind == "binary":
-            root.binary += column > 0
-    return None
-
-
-def _finish(stream: processes.Stream, root: SearchRoot, pattern: str, log: int | None = None) -> None:
+def _finish(stream: processes.Stream, root: SearchRoot, pattern: str) -> None:
     """Check how ripgrep ended, after all output was read. A file that it cannot open is counted, and is no error."""
     if stream.status in (0, 1):
         return
-    message = stream.stderr if log is None else _LOGGED.sub(b"", _read_file(log))
-    message, unreadable = _OS_ERROR.subn(b"", message)
+    message, unreadable = _OS_ERROR.subn(b"", stream.stderr)
     root.unreadable += unreadable
     reason = message.decode(errors="replace").strip()
     if stream.status == 2 and not reason:
@@ -281,15 +197,6 @@ def _rules(lines: Sequence[str]) -> bytes | None:
 def _quote_braces(rule: str) -> str:
     """Quote braces in an ignore rule: to ripgrep they are alternatives, to git they are not."""
     return re.sub(r"\\.|[{}]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", rule)
-
-
-def _read_file(fd: int) -> bytes:
-    return os.pread(fd, os.fstat(fd).st_size, 0)
-
-
-def _wants_log(root: SearchRoot, scope: Scope) -> bool:
-    """Whether ripgrep should log the files that it skips: not if the caller skips many on purpose."""
-    return not (root.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
 
 
 def _is_binary(root: SearchRoot) -> bool:
@@ -355,6 +262,10 @@ def _file_args(files: Sequence[str], max_count: int | None) -> list[str]:
     """Arguments for a search of named files, with `max_count` matching lines of each."""
     args = ["--no-ignore", "--text", *(["--threads=1"] if len(files) <= _MAX_SINGLE_THREAD_FILES else [])]
     return args if max_count is None else [*args, f"--max-count={max_count}"]
+
+
+def _wants_any(_: str) -> bool:
+    return True
 
 
 def make_filter(scope: Scope, rest: GlobFilter) -> Wants:

@@ -12,7 +12,6 @@ from toolroll.host.files.walk import Kind, Walk, enter
 from toolroll.host.search.in_process import MAX_FILES, LineMatcher, is_text, read_text
 from toolroll.host.search.list_files import list_paths
 from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, Survey, is_hidden
-from toolroll.host.search.ripgrep_output import read_log
 
 if TYPE_CHECKING:
     from toolroll.host.search.query import SkippedFiles
@@ -34,22 +33,12 @@ def report_grep(
     skipped: SkippedFiles | None,
     max_bytes: int,
 ) -> Survey:
-    """The report of a content search: by the `skipped` files if they are known, by ripgrep's log, or by a search."""
-    if engine.name == "ripgrep" and not root.unreadable:
-        ripgrep = cast("Ripgrep", engine)
-        known = skipped or _from_log(ripgrep, root)
-        report = None if known is None else _report_known(ripgrep, root, query, scope, matcher, known, max_bytes)
+    """The report of a content search: by the `skipped` files if they are known, or by a search."""
+    if engine.name == "ripgrep" and not root.unreadable and skipped is not None:
+        report = _report_known(cast("Ripgrep", engine), root, query, scope, matcher, skipped, max_bytes)
         if report is not None:
             return report
     return _report_by_search(engine, root, query, scope, max_bytes)
-
-
-def _from_log(engine: Ripgrep, root: SearchRoot) -> SkippedFiles | None:
-    found = read_log(root.log, root) if root.log and engine.has_known_log(root) else None
-    if found is not None:
-        found.too_big += root.passed["too big"]
-        found.searched -= root.passed["too big"]
-    return found
 
 
 def _report_by_search(engine: CountingEngine, root: SearchRoot, query: Query, scope: Scope, max_bytes: int) -> Survey:
@@ -103,7 +92,7 @@ def _report_known(
         if counter.left:
             for path, count in engine.counts(root, query, wide(scope), only=counter.left):
                 _add(survey, _reason(path), count)
-        matches = root.binary + counter.count_binary(skipped.binary)
+        matches = counter.count_binary(skipped.binary)
         if counter.left:
             matches += sum(count for _, count in engine.counts(root, query, scope, binary=True, only=counter.left))
         if matches:

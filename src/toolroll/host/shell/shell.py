@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
     SealedText,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
+    from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.policy.commands import CommandRules, Judgement
     from toolroll.policy.decision import Rule
 
@@ -85,7 +87,7 @@ class Shell:
 
         with self._lock:
             if not self._jobs:
-                self._jobs.append(Jobs())
+                self._jobs.append(Jobs(self._limits.jobs))
             return self._jobs[0]
 
     @property
@@ -142,6 +144,34 @@ class Shell:
         extra: Mapping[str, Word] | None = None,
     ) -> CommandRun:
         """Run a program given as words, without a shell, if the policy lets it."""
+        self._authorise_words(argv, cwd)
+        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
+
+    def run_bytes(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str,
+        seconds: float,
+        stdin: bytes,
+        extra: Mapping[str, str],
+        kept_bytes: int,
+    ) -> RunningCommand:
+        """Run a text of shell, or words without one, to its end if the policy lets it; its streams are kept apart."""
+        if isinstance(command, str):
+            self._authorise_text(command, cwd)
+        else:
+            self._authorise_words(command, cwd)
+        given = create_nameless_file(stdin, sealed=True)
+        try:
+            with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
+                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes}
+                launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
+        finally:
+            os.close(given)
+        return self._settle(launched, display_word(argv[-1]), patience=None).launched.running
+
+    def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
         import shlex
 
         from toolroll.policy.commands import judge_argv
@@ -151,7 +181,6 @@ class Shell:
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
         given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
         self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
-        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
 
     def background(self, text: str, *, cwd: str = ".") -> CommandRun:
         """Start a text of shell as a job; it reads what is written to the job."""

@@ -18,46 +18,36 @@ _RARE, _VOTES = 12, 100  # lines of a hunk, and places of one of them, that tell
 _AGAIN = "Read the file and make the patch from what it says now."
 
 
-def no_fit(view: FileLines, side: Side, sides: Sequence[Side], name: str, at: int | None = None) -> ToolError:
+def no_fit(view: FileLines, side: Side, at: int | None = None) -> ToolError:
     """The hunk fits nowhere, or not at line `at`, which is the only place it can mean."""
     if not side.old:
-        return _error(
-            side,
-            sides,
-            name,
+        what = (
             "only adds lines and shows none around them, so nothing says where they belong. Add a line "
-            "of the file before or after them, marked with a blank.",
+            "of the file before or after them, marked with a blank."
         )
+        return _error(view, side, what)
     start = _nearest(view, side) if at is None else at
     if start is None:
         first = next((key for key in side.keys if key.strip()), side.keys[0])
-        return _error(
-            side,
-            sides,
-            name,
-            f"does not fit: none of its lines, such as {_cut(first)}, is in the file. {_AGAIN}",
-        )
-    return _different(view, side, sides, name, start)
+        return _error(view, side, f"does not fit: none of its lines, such as {_cut(first)}, is in the file. {_AGAIN}")
+    return _different(view, side, start)
 
 
-def _different(view: FileLines, side: Side, sides: Sequence[Side], name: str, start: int) -> ToolError:
+def _different(view: FileLines, side: Side, start: int) -> ToolError:
     """The message for the first line that is not as expected, where most of the lines fit."""
     at = next((at for at, key in enumerate(side.keys) if _key(view, start + at) != key), None)
     if at is None:
-        return _error(side, sides, name, f"does not fit at line {start + 1}: {_about_ends(view, side, start)}")
+        return _error(view, side, f"does not fit at line {start + 1}: {_about_ends(view, side, start)}")
     line = start + at
     expected, actual = side.keys[at], _key(view, line)
     where = f"line {line + 1} is {_cut(actual)}" if actual is not None else f"the file ends at line {line}"
-    blanks = actual is not None and actual.split() == expected.split()
+    blanks = " They differ only in blanks." if actual is not None and actual.split() == expected.split() else ""
     shown = range(max(0, line - _AROUND), min(len(view.keys), line + _AROUND + 1))
     near = "".join(f"\n{number + 1}: {view.keys[number][:_SHOWN]}" for number in shown)
     return _error(
+        view,
         side,
-        sides,
-        name,
-        f"does not fit: {where}, the patch expects {_cut(expected)}."
-        + (" They differ only in blanks." if blanks else "")
-        + f" {_AGAIN}"
+        f"does not fit: {where}, the patch expects {_cut(expected)}.{blanks} {_AGAIN}"
         + (f" It has there:{near}" if near else ""),
         refusals.corrections(view.source, side.keys, keys(side.hunk.new)),
         line=line + 1,
@@ -74,48 +64,39 @@ def _about_ends(view: FileLines, side: Side, start: int) -> str:
     return "the line endings are not those that the patch changes. It may be applied already."
 
 
-def ambiguous(side: Side, sides: Sequence[Side], places: Sequence[int], name: str) -> ToolError:
+def ambiguous(view: FileLines, side: Side, places: Sequence[int]) -> ToolError:
     """The hunk fits at several places and nothing says which is meant."""
     lines = sorted(place + 1 for place in places)
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
-    advice = "Give more lines around the change"
-    advice += ", or the head of its function after '@@'." if side.hint is None else "."
-    return _error(side, sides, name, f"fits at several places (lines {listed}). {advice}", lines=lines[:_LISTED])
+    head = ", or the head of its function after '@@'" if side.hint is None else ""
+    advice = f"Give more lines around the change{head}."
+    return _error(view, side, f"fits at several places (lines {listed}). {advice}", lines=lines[:_LISTED])
 
 
-def too_alike(_view: FileLines, side: Side, sides: Sequence[Side], name: str) -> ToolError:
+def too_alike(view: FileLines, side: Side) -> ToolError:
     """The search was given up."""
-    return _error(
-        side,
-        sides,
-        name,
+    what = (
         "was not found where its header says, and too many lines of the file look like it. Give the right "
-        "line in its header, or more lines around the change.",
+        "line in its header, or more lines around the change."
     )
+    return _error(view, side, what)
 
 
-def elsewhere(side: Side, sides: Sequence[Side], places: Sequence[int], name: str, *heads: str) -> ToolError:
+def elsewhere(view: FileLines, side: Side, places: Sequence[int], *heads: str) -> ToolError:
     """The hunk fits, but not under the lines that it names."""
-    named = " and ".join(_cut(head) for head in heads)
-    return _error(
-        side,
-        sides,
-        name,
-        f"fits only at line {places[0] + 1}, which is not beneath {named} as its '@@' line says. {_AGAIN}",
-    )
+    named = " and ".join(map(_cut, heads))
+    what = f"fits only at line {places[0] + 1}, which is not beneath {named} as its '@@' line says. {_AGAIN}"
+    return _error(view, side, what)
 
 
-def not_certain(
-    view: FileLines, side: Side, sides: Sequence[Side], place: int, relation: Relation, name: str
-) -> ToolError:
+def not_certain(view: FileLines, side: Side, place: int, relation: Relation) -> ToolError:
     """The hunk stands there, but how its new lines are to be written is not certain."""
     new = "\n".join(keys(side.hunk.new))
     own = [line for line, mark in zip(view.keys[place:], side.hunk.marks.replace("+", ""), strict=False) if mark == " "]
     ways = [_with_own(way, side, own) for way in dict.fromkeys((*relation.rewrite(new), new)) if side.hunk.added]
     return _error(
+        view,
         side,
-        sides,
-        name,
         f"fits line {place + 1} only with other {relation.name}, and how its new lines are to be written there is not "
         f"certain. {_AGAIN}",
         refusals.ways_to_write(view.source, view.span(side, place, relation), ways),
@@ -138,25 +119,30 @@ def applied(names: Sequence[str], line: int) -> ToolError:
     )
 
 
-def overlapping(side: Side, sides: Sequence[Side], place: int, name: str) -> ToolError:
-    """The hunks fit only over each other or in another order."""
-    return _error(
-        side,
-        sides,
-        name,
-        f"fits only at line {place + 1}, where it meets another hunk. Put the hunks in the "
-        "order of the file, and join those that touch the same lines.",
+def added_twice(view: FileLines, side: Side, place: int) -> ToolError:
+    """The hunk fits, but the lines that it adds stand near there."""
+    what = (
+        f"fits only at line {place + 1}, and the lines that it adds are in the file already, near line "
+        f"{(side.hint or 0) + 1}. Leave it out if it is done; else give more lines around the change."
     )
+    return _error(view, side, what)
 
 
-def _error(
-    side: Side, sides: Sequence[Side], name: str, what: str, calls: Sequence[Suggestion] = (), **details: object
-) -> ToolError:
+def overlapping(view: FileLines, side: Side, place: int) -> ToolError:
+    """The hunks fit only over each other or in another order."""
+    what = (
+        f"fits only at line {place + 1}, where it meets another hunk. Put the hunks in the "
+        "order of the file, and join those that touch the same lines."
+    )
+    return _error(view, side, what)
+
+
+def _error(view: FileLines, side: Side, what: str, calls: Sequence[Suggestion] = (), **details: object) -> ToolError:
     return ToolError(
         ErrorCode.CONFLICT,
-        f"{name!r}: hunk {side.number} of {len(sides)} (line {side.hunk.line} of the patch) {what}",
-        details={"path": name, "hunk": side.number, "patch_line": side.hunk.line, **details},
-        suggest=tuple(Suggestion(call.name, {"path": name, **call.arguments}) for call in calls),
+        f"{view.name!r}: hunk {side.number} of {side.total} (line {side.hunk.line} of the patch) {what}",
+        details={"path": view.name, "hunk": side.number, "patch_line": side.hunk.line, **details},
+        suggest=tuple(Suggestion(call.name, {"path": view.name, **call.arguments}) for call in calls),
     )
 
 

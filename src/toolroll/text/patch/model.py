@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
@@ -40,19 +41,24 @@ class Hunk(NamedTuple):  # of which a patch may have many, and which are made in
     """Where it begins in the patch."""
 
     @property
+    def marked(self) -> Iterator[tuple[str, str]]:
+        """Each line with its mark."""
+        return zip(self.marks, self.texts, strict=True)
+
+    @property
     def old(self) -> list[str]:
         """The lines that must stand in the file."""
-        return [text for mark, text in zip(self.marks, self.texts, strict=True) if mark != "+"]
+        return [text for mark, text in self.marked if mark != "+"]
 
     @property
     def new(self) -> list[str]:
         """The lines that stand there afterwards."""
-        return [text for mark, text in zip(self.marks, self.texts, strict=True) if mark != "-"]
+        return [text for mark, text in self.marked if mark != "-"]
 
     @property
-    def first(self) -> int:
-        """The line, counted from 0, where its old lines begin by its number."""
-        return max(0, (self.old_start or 0) - 1)
+    def only_new(self) -> list[str]:
+        """The lines that are added."""
+        return [text for mark, text in self.marked if mark == "+"]
 
     @property
     def context(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from toolroll.text.patch.paths import Relative, resolve_names
 from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
 
 Stale = Callable[[str], ToolError | None]
+_MOST_TEXT = 16_000_000  # characters of a patch
 
 
 def plan(
@@ -53,15 +54,12 @@ def parse(patch_text: str) -> list[FilePatch]:
     return blocks.parse(patch_text) if blocks.is_blocks(patch_text) else unified.parse(patch_text)
 
 
-_MOST_TEXT = 16_000_000  # characters of a patch
-
-
 class _Planner:
     def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool, folder: str, stale: Stale) -> None:
         self._tree = tree
         self._stale = stale
         self._folder = folder
-        self._before: dict[str, int] = {}  # files that are as the patch makes them, and a line of each
+        self._done: dict[str, int] = {}  # files that are as the patch makes them, and a line of each
         self._reverse = reverse
         self._vacated = {
             one.old for one in files if one.kind in ("delete", "rename") and one.old not in (None, one.new)
@@ -88,8 +86,8 @@ class _Planner:
             if source is None or self._tree.text(source) != text:
                 raise _differs(_name(file.old), file)
         changes = self._tree.changes()
-        if self._before and not changes:
-            raise errors.applied(list(self._before), next(iter(self._before.values())))
+        if self._done and not changes:
+            raise errors.applied(list(self._done), next(iter(self._done.values())))
         return changes
 
     def _change(self, file: FilePatch) -> None:
@@ -168,14 +166,13 @@ class _Planner:
 
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
         text = self._tree.text(node)
-        added = (line for hunk in file.hunks for mark, line in zip(hunk.marks, hunk.texts, strict=True) if mark == "+")
-        check_omissions("\n".join(added), lambda: text, path)
+        check_omissions("\n".join(line for hunk in file.hunks for line in hunk.only_new), lambda: text, path)
         error = self._stale(node.origin) if node.origin is not None else None
         if error is not None and not is_quoted_once(text, file.hunks):
             raise error
         found = apply(text, file.hunks, name=below(self._folder, path))
-        if found.before:
-            self._before[path] = found.hunks[0].line
+        if found.text == text and any(hunk.added or hunk.removed for hunk in file.hunks):
+            self._done[path] = found.hunks[0].line
         return found
 
     def _check_free(self, path: str, file: FilePatch, text: str | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from operator import eq
@@ -19,44 +18,37 @@ _FEW = 3  # lines that may look alike by chance
 MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
 
-@dataclass(slots=True)
 class Side:
     """A hunk in the direction in which it is applied, ready to be compared."""
 
-    hunk: Hunk
-    number: int
-    old: list[str] = field(init=False)
-    """The old lines as the patch has them."""
-    keys: list[str] = field(init=False)
-    """The same without carriage returns and byte order marks."""
-    hint: int | None = field(init=False)
-    """The line, counted from 0, where the header says they begin."""
-    strict: bool = field(init=False)
-    """Only line endings change, so they must be as the patch says."""
-    at_end: bool = field(init=False)
-    """They must reach the end of the file."""
-    only_end: bool = field(init=False)
-    """Only the newline at the end of the file changes."""
-
-    def __post_init__(self) -> None:
-        self.old = self.hunk.old
+    def __init__(self, hunk: Hunk, number: int, total: int) -> None:
+        self.hunk, self.number, self.total = hunk, number, total
+        self.old, new = hunk.old, hunk.new
         self.keys = keys(self.old)
-        self.at_end = self.hunk.at_end or self.hunk.old_open or self.hunk.new_open
-        start = self.hunk.old_start
+        start = hunk.old_start
         self.hint = None if start is None else max(0, start - 1) if self.old else start
-        new = self.hunk.new
+        """The line, counted from 0, where the header says they begin."""
         self.strict = self.old != new and self.keys == keys(new)
-        self.only_end = self.old == new and self.hunk.old_open != self.hunk.new_open
+        """Only line endings change, so they must be as the patch says."""
+        self.at_end = hunk.at_end or hunk.old_open or hunk.new_open
+        """They must reach the end of the file."""
+        self.only_end = self.old == new and hunk.old_open != hunk.new_open
+        """Only the newline at the end of the file changes."""
+
+    def with_hunk(self, hunk: Hunk) -> Side:
+        """The same with another hunk in its place."""
+        return Side(hunk, self.number, self.total)
 
     def reversed(self) -> Side:
         """The side that takes this one back."""
-        return Side(self.hunk.reversed(), self.number)
+        return self.with_hunk(self.hunk.reversed())
 
 
 class FileLines:
     """A file as lines without their line feeds."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, name: str = "the file") -> None:
+        self.name = name
         self.lines = text.split("\n")
         self.open = self.lines[-1] != ""
         """The last line has no line feed."""
@@ -144,8 +136,7 @@ class FileLines:
 
     def stands(self, side: Side, at: int) -> bool:
         """The hunk only adds lines, and fits line `at`, but what it makes of it is there already."""
-        added = [text for mark, text in zip(side.hunk.marks, side.hunk.texts, strict=True) if mark == "+"]
-        if side.hunk.removed or not any(char.isalnum() for text in added for char in text):
+        if side.hunk.removed or not any(map(str.isalnum, "".join(side.hunk.only_new))):
             return False
         back, lead = side.reversed(), len(side.hunk.marks) - len(side.hunk.marks.lstrip("+"))
         return self.fits(back, at) or self.fits(back, at - lead)

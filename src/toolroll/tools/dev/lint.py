@@ -38,7 +38,7 @@ def lint(
         new, wrong = one.rewrite(rewrite)
         drafts += new
         faults += wrong
-    changed = save(ctx.projects, drafts)
+    changed, broken = save(ctx.projects, drafts)
     left = [finding for one in linters for finding in one.check()] if action == "fix" and changed else faults
     fixed = max(0, len(faults) - len(left)) if action == "fix" else 0
-    return linted(action, names, checked, left, changed, fixed=fixed, note=note)
+    return linted(action, names, checked, left, changed, fixed=fixed, note="\n".join(filter(None, [broken, note])))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.host.files.verdict import sound_suggestions
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
@@ -82,15 +83,11 @@ def edit(
     text_match.check_omissions(new, lambda: draft.text, path)
     quote = _as_ended(draft.text, old)
     ctx.files.check_quote(draft, quote)
-    replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
-        draft.text,
-        old if match != "exact" else quote,
-        new,
-        every=replace_all,
-        near_line=near_line,
-        first=first,
-        level=match,
-    )
+    quoted = quote if match == "exact" else old
+    with sound_suggestions([draft]):
+        replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
+            draft.text, quoted, new, every=replace_all, near_line=near_line, first=first, level=match
+        )
     if syntax:
         ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None

@@ -13,7 +13,7 @@ from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
-from toolroll.text.edit import replace as replacing
+from toolroll.text.edit.replace import Finder
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
@@ -77,7 +77,7 @@ def multiedit(
     """Replace a text or regular expression in all files that match a glob: all of them or none."""
     search, where = ctx.search.of(*ctx.files.where(path))
     how = {"regex": regex, "case": case_sensitive, "words": whole_word}
-    finder = replacing.Finder(find, compiled=partial(search.expression, token=ctx.token), **how)
+    finder = Finder(find, compiled=partial(search.expression, token=ctx.token), **how)
     scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())
     found = search.find(pattern, scope, kind="file", sort="path", token=ctx.token)
     if not found.complete:

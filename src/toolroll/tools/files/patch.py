@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import ContentChange, TextFile
+from toolroll.host.files.verdict import sound_suggestions
 from toolroll.host.files.versions import modified_error
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import below, plan
@@ -73,17 +74,18 @@ def patch(
         drafts[name] = ctx.files.draft(below(path, name), quoted=True)
         return drafts[name].text
 
-    changes = plan(
-        patch,
-        strip=strip,
-        reverse=reverse,
-        exists=lambda name: ctx.tree.is_file(below(path, name)),
-        read=read,
-        read_bytes=lambda name: ctx.files.data(below(path, name), ctx.limits.write_bytes),
-        stale=lambda name: modified_error(drafts[name].path) if name in drafts and drafts[name].stale else None,
-        relative=lambda name: ctx.files.relative(name, path),
-        folder=path,
-    )
+    with sound_suggestions(drafts.values()):
+        changes = plan(
+            patch,
+            strip=strip,
+            reverse=reverse,
+            exists=lambda name: ctx.tree.is_file(below(path, name)),
+            read=read,
+            read_bytes=lambda name: ctx.files.data(below(path, name), ctx.limits.write_bytes),
+            stale=lambda name: modified_error(drafts[name].path) if name in drafts and drafts[name].stale else None,
+            relative=lambda name: ctx.files.relative(name, path),
+            folder=path,
+        )
     backups: list[str] = []
     notes = [f"{one.path}: {one.since}" for one in drafts.values() if one.since]
     if not dry_run:

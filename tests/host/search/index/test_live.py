@@ -20,8 +20,7 @@ import pytest
 from tests.launchers import LAUNCHER, descriptors
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
-from toolroll.host.search import grep
-from toolroll.host.search import search as front
+from toolroll.host.search import grep, list_files
 from toolroll.host.search.index import live as module
 from toolroll.host.search.index.live import index_path
 from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope, Search
@@ -493,7 +492,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
         assert not made or base.execute("select count(*) from files").fetchone()[0] < 3000  # it had not come to its end
 
 
-@pytest.mark.parametrize("questions", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("questions", [20, pytest.param(300, marks=pytest.mark.slow)])
 def test_few_files_are_searched_here_as_ripgrep_would(
     searches: Make, monkeypatch: pytest.MonkeyPatch, questions: int
 ) -> None:
@@ -501,8 +500,10 @@ def test_few_files_are_searched_here_as_ripgrep_would(
     top, fast, plain = searches(6)
     fast.close()  # so that nothing is ever known of the tree
     seen: list[bool] = []
-    listed = front.list_small_tree
-    monkeypatch.setattr(front, "list_small_tree", lambda *given: (seen.append(True), listed(*given))[1])
+    listed = list_files.list_small_tree
+    monkeypatch.setattr(
+        "toolroll.host.search.search.list_small_tree", lambda *given: (seen.append(True), listed(*given))[1]
+    )
     empty = rows = 0
     for _ in range(questions):
         change(top, chance)
@@ -546,7 +547,7 @@ def test_the_first_search_of_some_hundred_files_starts_no_program(
 ) -> None:
     for number in range(40):
         (tmp_path / f"{number}.txt").write_text("needle\n")
-    monkeypatch.setattr(front, "MAX_FILES", 10)
+    monkeypatch.setattr("toolroll.host.search.search.MAX_FILES", 10)
     with Root(str(tmp_path)) as root:
         search = Search(root, limits=Limits(), launcher=LAUNCHER, state=State(str(tmp_path / "state")))
         assert (search.grep(Query("needle")).files, search._engine) == (40, None)
@@ -559,10 +560,10 @@ def test_the_first_search_of_some_hundred_files_starts_no_program(
 def test_many_files_are_left_to_ripgrep(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, fast, plain = searches(3, 40)
     fast.close()
-    monkeypatch.setattr(front, "MAX_FIRST_FILES", 10)
+    monkeypatch.setattr("toolroll.host.search.search.MAX_FIRST_FILES", 10)
     asked: list[object] = []
-    listed = front.list_small_tree
-    monkeypatch.setattr(front, "list_small_tree", lambda *given: asked.append(listed(*given)))
+    listed = list_files.list_small_tree
+    monkeypatch.setattr("toolroll.host.search.search.list_small_tree", lambda *given: asked.append(listed(*given)))
     for _ in range(3):
         assert fast.grep(Query("e")) == plain.grep(Query("e"))
     assert asked == [None]  # and it is not tried again

@@ -191,7 +191,7 @@ def _threads(profiler: Any) -> list[Any]:
 def _is_own(file: str, workspace: str) -> bool:
     """Whether this is code of the workspace itself.
 
-    What a library does inside is told by its own time alone, or its layers would push out the user's code.
+    Only the own time of a library is shown, or its layers would push out the user's code.
     """
     if file.startswith(("<", "~")) or "/site-packages/" in file:
         return file == CODE

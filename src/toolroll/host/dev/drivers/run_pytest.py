@@ -15,7 +15,7 @@ import sys
 import traceback
 from typing import Any
 
-_MOST = 20_000  # characters of one message or one output that are told
+_MOST = 20_000  # characters of one message or one output to keep
 _NATIVE = re.compile(r'File "(.+)", line (\d+), in (.+)\n[ |]*(.*)')
 _SYNTAX = r'^E +File "(.+)", line (\d+)\n(?:E +(.*)\n)?(?:.*\n)*?E +\w*(?:Syntax|Indentation|Tab)Error: '
 
@@ -137,7 +137,7 @@ def _explained(longrepr: Any) -> dict[str, Any]:
         if at is not None:
             where = at.message[3:] if at.message.startswith("in ") else ""
             frames.append([os.path.abspath(at.path), at.lineno, where, code[0] if code else ""])
-        else:  # a group of exceptions is told as Python tells it
+        else:  # an exception group: as Python formats it
             whole, *rest = re.split(r"^ *\+-.*\n", "".join(entry.lines), flags=re.M)
             frames += [[file, int(line), where, code] for file, line, where, code in _NATIVE.findall(whole)]
             parts += ["\n- " + one for one in re.findall(r"^ *\| (?!Traceback )(\S.*)", "".join(rest), re.M)]

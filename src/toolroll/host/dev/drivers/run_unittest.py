@@ -16,7 +16,7 @@ import traceback
 import unittest
 from typing import Any
 
-_MOST = 20_000  # characters of one message or one output that are told
+_MOST = 20_000  # characters of one message or one output to keep
 _TEST_FILE = re.compile(r"(test.*|.*_test|tests)\.py")
 _SKIPPED = {"node_modules", "site-packages", "build", "dist", "venv"}
 

@@ -14,13 +14,17 @@ from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
+from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
 from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
+from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+from toolroll.text.files.blame import TextVersion, blame_lines
+from toolroll.text.files.changes import Change
 
 _LISTED = 10  # paths that an error names
 
@@ -149,16 +153,7 @@ class Recorder:
 
     def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Files that got another content, as they were before this call and are now; not those that moved."""
-        was: dict[str, PathState | None] = {}
-        now: dict[str, PathState | None] = {}
-        for one in self.changes:
-            was.setdefault(one.path, one.before)
-            now[one.path] = one.after
-            if one.source is not None:  # the content of what is moved is not kept
-                was.setdefault(one.source, None)
-                now[one.source] = None
-        for path, after in now.items():
-            before = was[path]
+        for path, (before, after, _) in net_effects(self.changes).items():
             if before and after and before.kind == after.kind == "file" and before.content != after.content:
                 try:
                     contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
@@ -364,8 +359,8 @@ class Journal:
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
-            open_ones = [one for one in reversed(entries) if not one.undoes and one.number not in gone]
-            touching = [one for one in open_ones if path is None or _touches(one, path)]
+            standing = [one for one in entries if one.changes and not one.undoes and one.number not in gone]
+            touching = [one for one in reversed(standing) if path is None or _touches(one, path)]
             found = touching[:steps]
         if not found or (number is None and len(found) < steps):
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
@@ -373,32 +368,88 @@ class Journal:
 
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
-        overtaken = {path: data for path, change in _final(entry).items() if (data := self._overtaken(path, change))}
+        left = {path: (change, *self._is_as_left(path, change)) for path, (_, change) in left_by([entry]).items()}
+        overtaken = {path: (change, data) for path, (change, same, data) in left.items() if not same}
         if overtaken:
             raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
-    def _overtaken(self, path: str, change: PathChange) -> tuple[bytes | None] | None:
-        """None if a path is as a change left it; else what is in the file there, if it is one."""
+    def mark(self, name: str, session: str, message: str) -> JournalEntry:
+        """Add a checkpoint: a point of the journal with a name."""
+        if not name.strip() or name.isdigit():
+            raise ToolError(ErrorCode.VALIDATION, f"{name!r} is no name of a checkpoint: numbers mean entries.")
+        return self._log.append(JournalEntry(0, time.time(), CHECKPOINT, session, message, (), (), {CHECKPOINT: name}))
+
+    def rewind(self, to: str, recorder: Recorder) -> tuple[list[JournalEntry], int]:
+        """Undo all that was recorded after a point; ToolError with a list, and nothing done, if some cannot be.
+
+        Returns what was undone, newest first, and the number of the last entry before.
+        """
+        entries = self.entries()
+        chosen = entries_after(entries, find_point(entries, to))
+        refused = [
+            f"{path} (changed by others since entry {entry.number}, {entry.tool})"
+            for path, (entry, change) in left_by(chosen[::-1]).items()
+            if not self._is_as_left(path, change)[0]
+        ]
+        refused += [
+            f"{change.path} (its content before entry {entry.number}, {entry.tool}, is not kept)"
+            for entry in chosen
+            for change in entry.changes
+            if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
+        ]
+        if refused:
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"Nothing was changed: these cannot be taken back to {to!r}. "
+                "Move them aside, or undo single entries with `undo`.\n" + "\n".join(refused),
+                details={"refused": refused},
+            )
+        for entry in chosen:
+            self.undo(entry, recorder)
+        return chosen, entries[-1].number if entries else 0
+
+    def content(self, state: PathState | None) -> bytes | None:
+        """The content of a file that an entry found or left; None where there was none, or it is not kept."""
+        if state is None or state.kind != "file" or not self._log.blobs.keeps(state):
+            return None
+        return self._log.blobs.content(state.content)
+
+    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
+        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(entry.changes), self.content))
+
+    def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
+        """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
+        versions = []
+        for entry, change in file_versions(self.entries(), path):
+            before, after = self.content(change.before), self.content(change.after)
+            if after is not None or change.after is None:  # else it is not kept
+                texts = (None if one is None else one.decode(codec, "replace") for one in (before, after))
+                versions.append(TextVersion(entry.number, *texts))
+        return blame_lines(versions, now.decode(codec, "replace"))
+
+    def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
+        """Whether what an entry left at a path is still there, and the bytes that are there now."""
         known = change.after
         if change.before is not None and change.before.is_lost:
-            return None  # an undo leaves it alone
+            return True, None  # an undo leaves it alone
         try:
             with self._root.place_listed(path) as place:
                 if known is not None and known.is_lost:
-                    return None if _is_still(place, known) else (None,)
+                    return _is_still(place, known), None
                 now, data = look(place.fd, place.name)
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        return None if is_same_state(now, known) or moved_folder else (data,)
+        return is_same_state(now, known) or moved_folder, data
 
-    def _conflict(self, entry: JournalEntry, overtaken: Mapping[str, tuple[bytes | None]]) -> ToolError:
-        path, (data,) = next(iter(overtaken.items()))
-        known, shown = _final(entry)[path].after, ""
-        if data is not None and known is not None and known.kind == "file":
-            shown = _difference(self._log.blobs.content(known.content), data)
+    def _conflict(self, entry: JournalEntry, overtaken: Mapping[str, tuple[PathChange, bytes | None]]) -> ToolError:
+        path, (change, data) = next(iter(overtaken.items()))
+        shown = ""
+        if data is not None and change.after is not None and change.after.kind == "file":
+            shown = _difference(self._log.blobs.content(change.after.content), data)
         others = [repr(one) for one in overtaken if one != path]
         also = f" So {'was' if len(others) == 1 else 'were'} {', '.join(others[:_LISTED])}" if others else ""
         more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
@@ -425,16 +476,6 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
 
 def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
-
-
-def _final(entry: JournalEntry) -> dict[str, PathChange]:
-    """What the entry left at each path it touched."""
-    final: dict[str, PathChange] = {}
-    for change in entry.changes:
-        if change.source is not None:
-            final[change.source] = PathChange(change.source, None, None)
-        final[change.path] = change
-    return final
 
 
 def _is_still(place: PathHandle, known: PathState) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from toolroll.text.dev.tests.model import Case, Covered, Failure, Frame, Outcome, Raw, Run, identity
 
-_FRAMES = 8  # of one failure that are told; the innermost matter most
+_FRAMES = 8  # of one failure to show; the innermost matter most
 
 
 class _Event(msgspec.Struct):
@@ -69,7 +69,7 @@ def _take(run: Run, event: _Event, raw: Raw) -> None:
 
 def _failure(event: _Event, known: str, path: str, raw: Raw) -> Failure:
     every = (Frame(raw.relative(file), line, where, code) for file, line, where, code in event.frames)
-    frames = [one for one, _ in groupby(every)]  # what calls itself is told once
+    frames = [one for one, _ in groupby(every)]  # a recursion is shown once
     own = [one for one in frames if raw.inside(one.path)]
     shown = own if own and own[-1] is frames[-1] else own + frames[-1:]
     if not path and own:  # what prepares a class has no place of its own

@@ -26,7 +26,7 @@ export default async function* (source) {
     const error = data.details?.error, cause = error?.cause ?? error;
     const ended = error?.exitCode ? ` (exit code ${error.exitCode})` : error?.signal ? ` (${error.signal})` : '';
     const message = String(cause?.message ?? cause) + ended, stack = String(cause?.stack ?? '');
-    const told = error && { message, stack, kind: error.failureType ?? '' };
+    const failure = error && { message, stack, kind: error.failureType ?? '' };
     const files = data.summary?.files.map((one) => ({
       path: one.path, total: one.totalLineCount,
       missing: one.uncoveredLineNumbers ?? one.lines.filter((line) => line.count === 0).map((line) => line.line),
@@ -35,7 +35,7 @@ export default async function* (source) {
       type, name: data.name ?? data.message ?? '', file: data.file ?? '', line: data.line ?? null,
       nesting: data.nesting ?? 0,
       seconds: (data.details?.duration_ms ?? 0) / 1000, suite: data.details?.type === 'suite',
-      skip: data.skip !== undefined || data.todo !== undefined, error: told ?? null, files: files ?? [],
+      skip: data.skip !== undefined || data.todo !== undefined, error: failure ?? null, files: files ?? [],
     }) + '\\n';
   }
 }
