@@ -39,6 +39,8 @@ class Limits:
     """Of a larger file that git could not restore nothing is kept before a command runs."""
     undo_bytes: int = 256_000_000
     """So much is kept of all such files of a workspace together."""
+    fork_bytes: int = 2 * 1024**3
+    """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
 

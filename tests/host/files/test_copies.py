@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.files.copies import Copies, CopyChange, _insist
+from toolroll.host.files.copies import Copies, _insist
 from toolroll.host.files.trust import WorkspaceError
+from toolroll.text.patch.write import FileVersions
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +60,10 @@ def test_a_copy_and_what_was_changed_in_it(ws: Path, put, temporary: Path) -> No
         (work / "z.log").write_text("ignored")
         (ws / "a.txt").write_text("meanwhile\n")
         assert copies.changes("one") == [
-            CopyChange("a.txt", b"a\n", b"A\n"),
-            CopyChange("gone.txt", b"g\n", None),
-            CopyChange("new.txt", None, b"n\n"),
-            CopyChange("sub/b.sh", b"b\n", b"b\n", 0o755, 0o644),
+            FileVersions("a.txt", b"a\n", b"A\n"),
+            FileVersions("gone.txt", b"g\n", None),
+            FileVersions("new.txt", None, b"n\n"),
+            FileVersions("sub/b.sh", b"b\n", b"b\n", 0o755, 0o644),
         ]
         assert copies.changes("two") == []
         assert tree(second) == kept
@@ -141,7 +142,7 @@ def test_changes_of_hidden_files_are_found(ws: Path, put) -> None:
     put({".env": "a\n", "b.txt": "b\n"})
     with Copies(str(ws)) as copies:
         Path(copies.make("one"), ".env").write_text("c\n")
-        assert copies.changes("one") == [CopyChange(".env", b"a\n", b"c\n")]
+        assert copies.changes("one") == [FileVersions(".env", b"a\n", b"c\n")]
 
 
 @pytest.mark.parametrize(
@@ -157,5 +158,5 @@ def test_changes_of_hidden_files_are_found(ws: Path, put) -> None:
     ],
 )
 def test_what_no_diff_can_show(before: bytes | None, after: bytes | None, binary: bool) -> None:
-    assert CopyChange("a", before, after).binary is binary
-    assert CopyChange.text(None) == ""
+    assert FileVersions("a", before, after).binary is binary
+    assert FileVersions.text(None) == ""

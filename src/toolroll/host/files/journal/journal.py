@@ -9,7 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_num
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import open_dir
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
@@ -190,16 +191,16 @@ class Recorder:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
+            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
+                with self.setting_mode(place, before.mode):
+                    put_state(place, before, b"")
             elif before.kind == "file":
                 data = self._log.blobs.content(before.content)
                 with self.writing(place, data, None, before.mode):
-                    _put(place, before, data)
-            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
-                with self.setting_mode(place, before.mode):
-                    os.chmod(place.name, before.mode, dir_fd=place.fd)
+                    put_state(place, before, data)
             else:
                 with self.making(place, before):
-                    _put(place, before, b"")
+                    put_state(place, before, b"")
 
     def _remove_whole(self, place: PathHandle, state: PathState) -> None:
         """Remove what a command had made, of which nothing is kept."""
@@ -235,7 +236,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
                 _remove(place)
             else:
                 data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
-                _put(place, step.before, data)
+                put_state(place, step.before, data)
     return left
 
 
@@ -289,7 +290,7 @@ def _remove(place: PathHandle) -> None:
         os.unlink(place.name, dir_fd=place.fd)
 
 
-def _put(place: PathHandle, state: PathState, data: bytes) -> None:
+def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
         if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
@@ -302,7 +303,8 @@ def _put(place: PathHandle, state: PathState, data: bytes) -> None:
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
     elif state.kind == "directory":
-        os.mkdir(place.name, dir_fd=place.fd)
+        with suppress(FileExistsError):  # only its mode was changed
+            os.mkdir(place.name, dir_fd=place.fd)
         if state.mode >= 0:
             os.chmod(place.name, state.mode, dir_fd=place.fd)
     else:
@@ -435,11 +437,12 @@ class Journal:
         known = change.after
         if change.before is not None and change.before.is_lost:
             return True, None  # an undo leaves it alone
-        try:
-            with self._root.place_listed(path) as place:
+        _, root, parts = self._root.owner(tuple(path.split("/")))
+        try:  # not through a link that stands where there was a folder
+            with open_dir(root.fd, parts[:-1]) as folder:
                 if known is not None and known.is_lost:
-                    return _is_still(place, known), None
-                now, data = look(place.fd, place.name)
+                    return _is_still(folder, parts[-1], known), None
+                now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
@@ -478,11 +481,11 @@ def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
 
 
-def _is_still(place: PathHandle, known: PathState) -> bool:
-    """Whether what is at a place is what is known of it by its size and time, or by its kind."""
+def _is_still(folder: int, name: str, known: PathState) -> bool:
+    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind."""
     if known.kind != "file":
         return True
-    status = place.status()
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
 
 
