@@ -32,7 +32,7 @@ _ATTRIBUTES = ".gitattributes"
 _NO_ATTRIBUTES: dict[str, bytes] = {}
 
 
-class Baseline:
+class TreeBaseline:
     """What the workspace looked like at one moment, with the contents that are needed to restore it.
 
     Of each file `sources` says where its content is: a name in the journal's contents, an object of git, or nothing

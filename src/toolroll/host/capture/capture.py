@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.host.capture.baseline import Baseline, kind_of, token
+from toolroll.host.capture.baseline import TreeBaseline, kind_of, token
 from toolroll.host.capture.listing import Listing, Stamp, differences
 from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
 from toolroll.host.files.journal.entry import JournalEntry, PathState, look
@@ -105,7 +105,7 @@ class Capture:
         self._root, self._state, self._journal, self._records = root, state, journal, records
         self._blobs = journal.log.blobs
         self._limits = limits
-        self._baseline = Baseline(root, state, self._blobs, launcher, limits)
+        self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
         self._blobs.needed = self._baseline.contents_kept
         self._lock = threading.Lock()
         self._writers: list[Writer] = []
