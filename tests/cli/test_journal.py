@@ -62,7 +62,7 @@ def test_checkpoint_and_rewind(quick, ws):
     quick("call", "write", "path=a.txt", "content=one")
     assert quick("checkpoint", "start")[1].startswith("Checkpoint 'start' is entry 2")
     quick("call", "write", "path=a.txt", "content=two")
-    assert quick("rewind", "start")[1].startswith("Rewound to 'start'; `rewind` to 3 brings it back.\n")
+    assert quick("rewind", "start")[1].startswith("Rewound to 'start', 1 change undone. `rewind` to 3 goes back.\n")
     assert (ws / "a.txt").read_text() == "one"
     assert quick("rewind", "3")[0] == 0
     assert (ws / "a.txt").read_text() == "two"

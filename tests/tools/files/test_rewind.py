@@ -43,8 +43,8 @@ def test_what_it_says(kit):
     write(kit, "a.txt", "two\n")
     write(kit, "b.txt", "b")
     assert kit.rewind("first").text == (
-        "Rewound to 'first'; `rewind` to 4 brings it back.\n"
-        "Undone: write (entry 4), write (entry 3). Put back: b.txt, a.txt.\n"
+        "Rewound to 'first', 2 changes undone. `rewind` to 4 goes back.\n"
+        "Changed 2 files: b.txt (deleted), a.txt (+1 -1).\n"
         "a.txt\n@@ -1,1 +1,1 @@\n-two\n+one"
     )
     assert kit.rewind("first").text == "Nothing to take back: no change was recorded since 'first'."

@@ -380,9 +380,9 @@ class Journal:
             return None
         return self._log.blobs.content(state.content)
 
-    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
-        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
-        return list(describe_effects(net_effects(entry.changes), self.content))
+    def describe(self, changes: Sequence[PathChange]) -> list[tuple[Change, str]]:
+        """What changes did to each path, with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(changes), self.content))
 
     def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
         """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
