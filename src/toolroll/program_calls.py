@@ -132,8 +132,11 @@ class ProgramCalls:
         from toolroll.host.files.archive.unpack import read_twice, unpack
 
         with read_twice(archive) as file:
-            run = lambda ctx: unpack(ctx.files, file, ctx.token, git=git)  # noqa: E731
-            return self._run("unpack", Effect.READ | Effect.WRITE | Effect.DELETE, run, {"git": git})
+            ctx, effects = self.context(), Effect.READ | Effect.WRITE | Effect.DELETE
+            done = self._run(
+                "unpack", effects, lambda ctx: unpack(ctx.files, file, ctx.token, git=git), {"git": git}, ctx
+            )
+        return replace(done, auto_run=ctx.auto_run)
 
     def _run(
         self,
