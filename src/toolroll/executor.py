@@ -16,6 +16,7 @@ from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.call import Call
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
@@ -157,6 +158,8 @@ class Executor:
         if ctx.auto_run:
             result.text = f"{result.text}\n{note(ctx.auto_run)}"
             result.meta["auto_run"] = ctx.auto_run
+        if call.changes or call.notes:
+            _add_changes(result, call)
         return result
 
     def check(self, name: str, given: Arguments) -> Checked:
@@ -227,6 +230,18 @@ class Executor:
         result.meta |= {"spill": handle, "truncated": True}
         note = self._wording.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
+
+
+def _add_changes(result: Result, call: Call) -> None:
+    """Say what the commands of a call have changed in the workspace."""
+    from toolroll.text.files.changes import change_rows, describe_changes
+
+    lines = [one for one in (describe_changes(call.changes), *call.notes) if one]
+    result.text = "\n".join([result.text, *lines])
+    if isinstance(result.data, dict):
+        result.data["changes"] = change_rows(call.changes)
+        if len(call.changes) > len(result.data["changes"]):
+            result.data["changes_total"] = len(call.changes)
 
 
 def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Suggestion:

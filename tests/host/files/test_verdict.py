@@ -12,7 +12,7 @@ from toolroll.host.files.verdict import find_break
     [
         ("a.py", b"f(1)\n", b"x\nf(1\n", "line 2: '(' was never closed"),
         ("a.py", b"if a:\n    b\n", b"if a:\nb\n", "line 2: expected an indented block after 'if' statement on line 1"),
-        ("a.json", b'{"a": 1}\n', b'{"a": 1,\n}\n', "line 2: Expecting property name"),
+        ("a.json", b'{"a": 1}\n', b'{"a": 1,\n b}\n', "line 2: Expecting property name"),
         ("a.json", b'"a"', b'"\xff"', "'utf-8' codec can't decode byte 0xff"),
         ("a.toml", b"a = 1\n", b"a = \n", "Invalid value (at line 1, column 5)"),
         ("a.yaml", b"a: [1]\n", b"a: [1\n", "line 1: "),

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Self
@@ -265,6 +265,18 @@ def _own(new: int, was: os.stat_result) -> int:
             return mode & ~lost
     # The group is another one: it gets no more rights than others.
     return mode & ~(stat.S_ISUID | stat.S_ISGID | 0o070) | (mode & (mode << 3) & 0o070)
+
+
+def set_attributes(place: PathHandle, attributes: Mapping[str, bytes]) -> None:
+    """Give a file these extended attributes and no others, as far as the system lets us."""
+    where = f"/proc/self/fd/{place.fd}/{place.name}"
+    with suppress(OSError, AttributeError):
+        for name in os.listxattr(where, follow_symlinks=False):
+            if name not in attributes and not name.startswith("security."):
+                os.removexattr(where, name, follow_symlinks=False)
+    for name, value in attributes.items():
+        with suppress(OSError, AttributeError):
+            os.setxattr(where, name, value, follow_symlinks=False)
 
 
 def _copy_attributes(new: int, old: str) -> None:
