@@ -40,15 +40,16 @@ class Rewound:
 def rewind(
     ctx: Context,
     to: Annotated[str, Field(min_length=1), "A checkpoint's name, or the number of a journal entry."],
+    partial: Annotated[bool, "Leave alone what is not kept."] = False,
 ) -> Rewound:
     """Take all files back to a checkpoint, or to how they were after a journal entry; 0 is before the first.
 
-    Refuses, with a list, if others changed some of them since.
+    Refuses, with a list, if others changed some of them since or the old content of some is not kept.
     """
     recorder = ctx.files.recorder
     if recorder is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "A rewind is itself recorded: call it through the kit.")
-    chosen, last = ctx.journal.rewind(to, recorder)
+    chosen, last = ctx.journal.rewind(to, recorder, partial=partial)
     undone = describe_undone(chosen, ctx.files)
     changes = [change for change, _ in ctx.journal.describe(recorder.changes)]
     shown = change_rows(changes), describe_changes(changes)
