@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -116,28 +115,21 @@ class Forks:
             self._merged.add(number)
         return summarize(rows)
 
-    @contextmanager
-    def hold(self) -> Iterator[OpenFork]:
-        """A fork for one command; it goes if that raises."""
-        made = self.open(held=True)
+    def hold(self, call: Call, cwd: str, run: Callable[[Any], CommandResult]) -> CommandResult:
+        """Run a command in a fork, and say what it changed there. The fork goes if that is nothing."""
+        held = self.open(held=True)
         try:
-            yield made
+            result = run(held.context(call, cwd))
+            if result.job is not None:
+                raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+            rows = held.rows() if result.outcome == "exited" else []
         except BaseException:
-            self.drop(made.number)
-            raise
-
-    def report(self, held: OpenFork, result: CommandResult) -> CommandResult:
-        """The result of a command that ran in a fork, with what it changed there; the fork goes if that is nothing."""
-        rows = held.rows()
-        if not rows:
             self.drop(held.number)
-            return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
-        changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
-        line = describe_changes(changes)
-        said = f"{line} All of it is held as fork {held.number}, nothing in the workspace: use `commit` or `discard`."
-        meta = {"fork": held.number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
-        note = "\n".join(filter(None, [result.note, said, shown]))
-        return replace(result, note=note, meta={**result.meta, **meta})
+            raise
+        if rows:
+            return _describe(held.number, rows, result)
+        self.drop(held.number)
+        return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
         """Make a fork what the workspace is at these paths."""
@@ -159,6 +151,16 @@ class Forks:
     def close(self) -> None:
         for number in list(self._open):
             self.drop(number)
+
+
+def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
+    """The result of a held command, with what it changed."""
+    changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
+    line = describe_changes(changes)
+    said = f"{line} All of it is held as fork {number}, nothing in the workspace: use `commit` or `discard`."
+    meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
+    note = "\n".join(filter(None, [result.note, said, shown]))
+    return replace(result, note=note, meta={**result.meta, **meta})
 
 
 def _is_at(path: str, wanted: str) -> bool:

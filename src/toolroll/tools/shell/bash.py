@@ -44,8 +44,6 @@ def bash(
 
     What it leaves running is ended, unless it is a job.
     """
-    if hold and background:
-        raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
 
     def run(ctx: Context) -> CommandResult:
         where = ctx.files.where(cwd)[1]
@@ -60,11 +58,7 @@ def bash(
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
-    if hold:
-        with ctx.forks.hold() as held:
-            done = run(held.context(ctx.call, ctx.cwd)).checked(on_failure=on_failure, on_timeout=on_timeout)
-            return ctx.forks.report(held, done)
-    done = run(ctx)
+    done = ctx.forks.hold(ctx.call, ctx.cwd, run) if hold else run(ctx)
     if install and done.missing and _install(ctx, done.missing):
         done = run(ctx)
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
