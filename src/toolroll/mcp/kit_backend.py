@@ -167,7 +167,8 @@ class KitBackend:
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
             _add_turns(kit, peer.meta.get(TURNS))
-            result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
+            tools = find_profile(peer.client).tools or "" if self._by_client else ""
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
         finally:
             self._peers.current = None
             self._give_back(peer.token)
@@ -294,7 +295,7 @@ class KitBackend:
         except OSError as error:
             raise WorkspaceRefusedError(ErrorCode.IO, f"The workspace cannot be opened: {error}.") from error
         except ValueError as error:
-            raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
+            raise ToolError(ErrorCode.IO, str(error)) from error  # a sentence about the settings
         self._to_mcp_result = mcp_result  # imported once: even the lookup of a loaded module is slower
         self._folder = kit.workspace
         kit.watch(lambda: self._notify("tools"))
