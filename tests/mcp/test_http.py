@@ -287,5 +287,6 @@ def test_a_client_that_comes_again_is_answered(client):
     again = client.post(opening).headers["mcp-session-id"]
     assert again != first["mcp-session-id"]
     for one in (again, *first.values()):
-        answer = client.send("POST", json.dumps(listing).encode(), filled({"mcp-session-id": one}, client))
-        assert answer.result["tools"]
+        session = filled({"mcp-session-id": one}, client)
+        assert client.send("POST", json.dumps(listing).encode(), session).result["tools"]
+        assert client.send("DELETE", b"", session).status == 200
