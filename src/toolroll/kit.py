@@ -369,11 +369,14 @@ class Kit(ProgramCalls):
 
         return self._call_own(checkpoint, name=name)
 
-    def rewind(self, to: str | int) -> Result:
-        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start."""
+    def rewind(self, to: str | int, *, partial: bool = False) -> Result:
+        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
+
+        `partial`: leave alone what is not kept, instead of refusing.
+        """
         from toolroll.tools.files.rewind import rewind
 
-        return self._call_own(rewind, to=str(to))
+        return self._call_own(rewind, to=str(to), partial=partial)
 
     def _call_own(self, tool: Tool, **given: Any) -> Result:
         """Call a tool of ours, also where the dialect does not have it."""
