@@ -115,6 +115,12 @@ class Shell:
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
 
+    def must_fork(self, text: str, args: Sequence[str] | None = None) -> bool:
+        """Whether what a command changes must be looked at before it lands; with `args` it is a program."""
+        import shlex
+
+        return self.policy.commit != "auto" and not _only_reads(text if args is None else shlex.join((text, *args)))
+
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
         self.authorise_look(text, cwd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -16,13 +17,14 @@ _INSTALL_SECONDS = 300
 _MARKS = ";|&<>`$\n"  # of a shell
 
 
+_TIMEOUT = "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
+
+
 @tool(Effect.SHELL)
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[
-        float, Field(ge=0.1, le=600), "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
-    ] = 120,
+    timeout: Annotated[float, Field(ge=0.1, le=600), _TIMEOUT] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
@@ -44,8 +46,9 @@ def bash(
 
     What it leaves running is ended, unless it is a job.
     """
+    forked = hold or ctx.shell.must_fork(command, args)
 
-    def run(ctx: Context) -> CommandResult:
+    def start(ctx: Context) -> CommandResult:
         where = ctx.files.where(cwd)[1]
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
@@ -53,12 +56,13 @@ def bash(
             ran = ctx.shell.background(command, cwd=where)
         else:
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            moves = detach and not hold and ctx.limits.jobs > 0
+            moves = detach and not forked and ctx.limits.jobs > 0
             how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
-    done = ctx.forks.hold(ctx.call, ctx.cwd, run) if hold else run(ctx)
+    run = partial(ctx.forks.run, start=start, hold=hold, job=background) if forked else start
+    done = run(ctx)
     if install and done.missing and _install(ctx, done.missing):
         done = run(ctx)
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
