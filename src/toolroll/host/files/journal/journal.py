@@ -383,10 +383,11 @@ class Journal:
             raise ToolError(ErrorCode.VALIDATION, f"{name!r} is no name of a checkpoint: numbers mean entries.")
         return self._log.append(JournalEntry(0, time.time(), CHECKPOINT, session, message, (), (), {CHECKPOINT: name}))
 
-    def rewind(self, to: str, recorder: Recorder) -> tuple[list[JournalEntry], int]:
+    def rewind(self, to: str, recorder: Recorder, *, partial: bool) -> tuple[list[JournalEntry], int]:
         """Undo all that was recorded after a point; ToolError with a list, and nothing done, if some cannot be.
 
-        Returns what was undone, newest first, and the number of the last entry before.
+        With `partial`, what was never kept is left alone. Returns what was undone, newest first, and the number of
+        the last entry before.
         """
         entries = self.entries()
         chosen = entries_after(entries, find_point(entries, to))
@@ -400,12 +401,13 @@ class Journal:
             for entry in chosen
             for change in entry.changes
             if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
+            if not (partial and change.before.is_lost)
         ]
         if refused:
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"Nothing was changed: these cannot be taken back to {to!r}. "
-                "Move them aside, or undo single entries with `undo`.\n" + "\n".join(refused),
+                "Move aside what others changed; `partial` leaves alone what is not kept.\n" + "\n".join(refused),
                 details={"refused": refused},
             )
         for entry in chosen:
@@ -418,9 +420,9 @@ class Journal:
             return None
         return self._log.blobs.content(state.content)
 
-    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
-        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
-        return list(describe_effects(net_effects(entry.changes), self.content))
+    def describe(self, changes: Sequence[PathChange]) -> list[tuple[Change, str]]:
+        """What changes did to each path, with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(changes), self.content))
 
     def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
         """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
