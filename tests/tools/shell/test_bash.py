@@ -76,7 +76,7 @@ def test_a_timeout_is_an_error_with_what_was_printed(kit):
 
 def test_what_a_command_leaves_running_is_ended(kit, ws, tier):
     result = kit.call("bash", {"command": "(while true; do date > alive; sleep 0.05; done) & sleep 0.3; echo done"})
-    assert result.text == "done"
+    assert result.text == "done\nChanged 1 file: alive (new)."
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before
