@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from toolroll.policy.rules import Policy
 
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
-        "CancelToken", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
+        "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
         "Image", "Kit",
         "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
     ]  # fmt: skip
@@ -282,8 +283,10 @@ def test_a_tool_of_your_own(kit):
     kit.call("write", {"path": "a.txt", "content": "to be or not to be"})
     result = kit.call("count", {"word": "be"})
     assert (result.text, result.data, "count" in kit.names()) == ("2", 2, True)
-    with pytest.raises(ValueError, match="already registered"):
+    with pytest.raises(ValueError, match=rf"'count' is already registered: the module {__name__} has it\."):
         kit.register(count)
+    with pytest.raises(ValueError, match=r"'read' is already registered: the dialect native has it\."):
+        kit.register(replace(count, name="read"))
     assert (kit.unregister("count"), kit.unregister("count")) == (True, False)
     assert not kit.call("count", {"word": "be"}).ok
 

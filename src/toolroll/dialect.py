@@ -399,6 +399,8 @@ class Profile:
     """How `tools/call` of MCP answers, where the dialect has a shape of its own."""
     outputs: Mapping[str, Any] = field(default_factory=dict)
     """The output schemas that MCP's `tools/list` tells, by the names of entries."""
+    started: str = ""
+    """What an MCP server on folders of the command line says on stderr when it has started."""
     api_types: Mapping[str, str] = field(default_factory=dict)
     """The types under which Anthropic's API knows entries by itself."""
 

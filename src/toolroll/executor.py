@@ -16,6 +16,7 @@ from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.call import Call
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
@@ -77,7 +78,8 @@ class Executor:
         self._spill = spill
         self._observers = observers
         self._wording = DialectWording(entries)
-        self._chains = _Chains((Authorization(guard), *steps))
+        self._around: tuple[Step, ...] = (Authorization(guard), *steps)
+        self._chains = _Chains(self._around)
 
     def prepare(self) -> None:
         """Do what the first call of each tool would wait for: import it, and build the steps around it."""
@@ -100,12 +102,32 @@ class Executor:
             status, code = result.status, result.error.code if result.error else None
         finally:
             seconds = perf_counter() - started
-            arguments = given if isinstance(given, _OBJECT) else {"": given}
-            record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
-            for observe in self._observers:
-                observe(record)
+            self._observe(ctx, given, status, code, seconds)
         result.meta["seconds"] = seconds
         return result
+
+    def run(self, view: View, arguments: dict[str, Any], ctx: Context) -> Any:
+        """Run a view for a program, with all steps around it: its output as it is; ToolError for an error."""
+        started = perf_counter()
+        ctx.call.name, ctx.call.arguments = view.name, arguments
+        status, code = "raised", None
+        try:
+            output = build_chain(self._around, view)(ctx, view.bind(arguments))
+            status = "success"
+            return output
+        except Exception as error:
+            if (failed := as_tool_error(error)) is None:
+                raise
+            status, code = "error", failed.code
+            raise failed from error
+        finally:
+            self._observe(ctx, arguments, status, code, perf_counter() - started)
+
+    def _observe(self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float) -> None:
+        call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
+        for observe in self._observers:
+            observe(record)
 
     def _run(self, given: Arguments, ctx: Context) -> Result:
         """Run the call that the context names; an error that the model can act on is a result too."""
@@ -136,6 +158,8 @@ class Executor:
         if ctx.auto_run:
             result.text = f"{result.text}\n{note(ctx.auto_run)}"
             result.meta["auto_run"] = ctx.auto_run
+        if call.changes or call.notes:
+            _add_changes(result, call)
         return result
 
     def check(self, name: str, given: Arguments) -> Checked:
@@ -206,6 +230,18 @@ class Executor:
         result.meta |= {"spill": handle, "truncated": True}
         note = self._wording.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
+
+
+def _add_changes(result: Result, call: Call) -> None:
+    """Say what the commands of a call have changed in the workspace."""
+    from toolroll.text.files.changes import change_rows, describe_changes
+
+    lines = [one for one in (describe_changes(call.changes), *call.notes) if one]
+    result.text = "\n".join([result.text, *lines])
+    if isinstance(result.data, dict):
+        result.data["changes"] = change_rows(call.changes)
+        if len(call.changes) > len(result.data["changes"]):
+            result.data["changes_total"] = len(call.changes)
 
 
 def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Suggestion:

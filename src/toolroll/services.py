@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
@@ -32,16 +33,22 @@ from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
 from toolroll.host.settings import Settings
 from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.forks.forks import Forks
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
     from toolroll.host.shell.shell import Shell
+
+_AFTER_TESTS_SECONDS = 60  # to read a report
 
 
 class CallOptions(TypedDict, total=False):
@@ -109,6 +116,8 @@ class Services:
         self.guard = guard
         self.taint = Taint(guard)
         self.closed = threading.Event()
+        self.open_fork_kit: Callable[[Fork, int], Any] | None = None
+        """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
             trust = partial(examine, state_dir=place, wide=guard.policy.wide)
@@ -140,6 +149,9 @@ class Services:
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
+        self.capture = _defer(closing, self._open_capture)
+        if os.path.isdir(os.path.join(self.state.path, "capture")):
+            self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = _defer(closing, partial(self._open_search, states))
         self.structure = _defer(closing, self._open_structure)
@@ -168,12 +180,23 @@ class Services:
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
+        self.forks = _defer(closing, self._open_forks)
 
     def _open_search(self, states: dict[str, State]) -> Search:
         from toolroll.host.search.search_group import make_search
 
         how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
         return make_search(self.root, self.state, states, **how)
+
+    def _open_capture(self) -> Capture:
+        from toolroll.host.capture.capture import Capture
+
+        return Capture(self.root, self.state, self.journal, self.files.records, self.launcher, self.limits)
+
+    def _open_forks(self) -> Forks:
+        from toolroll.host.forks.forks import Forks
+
+        return Forks(self.root, self.limits.fork_bytes, self.open_fork_kit)
 
     def _open_http(self) -> Client:
         from toolroll.host.http.client import PROXY, Client
@@ -202,7 +225,7 @@ class Services:
 
     def _shell_options(self, table: str) -> dict[str, Any]:
         own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}
-        return {**own, "launcher": self.launcher, "git": self.git}
+        return {**own, "launcher": self.launcher, "git": self.git, "capture": self.capture}
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
         """Put operations that a program gives in the places of our own engines."""
@@ -248,3 +271,23 @@ class Services:
         """End every job and close the engines, the last opened first."""
         self.closed.set()
         self._closing.close()
+
+
+def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
+    """The policy with the dialect's file types where it names none, and the environment of these settings."""
+    if settings is not None:
+        policy = replace(policy, environment=settings.environment)
+    if policy.extensions is None and profile.extensions is not None:
+        return replace(policy, extensions=profile.extensions)
+    return policy
+
+
+def change_limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    """The limits with these values; ValueError for a name that there is not."""
+    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
+        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
+    try:
+        return replace(limits, **changes)
+    except TypeError:
+        names = ", ".join(Limits.__slots__)
+        raise ValueError(f"Unknown limit among {', '.join(changes)}. There are: {names}.") from None

@@ -31,7 +31,10 @@ CALLS = [
     ("read filePath=a.txt", 0, "1\tone"),
     ("ls --mode thinking", 0, "a.txt\n"),
     ("bash --sandbox none command='wc -l < a.txt' --json", 0, '"sandbox": "none"'),
-    ("bash command='exit 3'", 0, "Exit code: 3\n"),
+    ("bash command='exit 3' --no-exit-code", 0, "Exit code: 3\n"),
+    ("Bash --dialect claude-code command='exit 3'", 3, "ExecutionError: Exit code: 3\n"),
+    ("bash command='sleep 9' background=true", 1, "Unsupported: No command goes on in the background here: it would"),
+    ("ls --root nowhere", 2, "nowhere' cannot be opened: No such file or directory.\n"),
     ("read path=a.tx", 1, "NotFound: File not found: there is no 'a.tx'. Did you mean 'a.txt'?\n"),
     ("read path=a.tx", 1, "  try: toolroll call read path=a.txt\n"),
     ("gerp pattern=a", 1, "NotFound: Tool not found: there is no tool 'gerp'. Did you mean 'grep'?\n"),
@@ -68,6 +71,33 @@ def test_calls(quick: Run, put: Put, words: str, status: int, text: str) -> None
     assert text in (err if status else out)
     assert (out if status else "") == ""
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("bash command='kill -9 $$'", 137),
+        ("tests framework=unittest", 1),
+        ("lint path=bad.py", 1),
+        ("lint path=bad.py --no-exit-code", 0),
+        ("lint action=fix path=bad.py", 0),
+        ("lint path=test_good.py", 0),
+    ],
+)
+def test_the_exit_status_follows_the_outcome(quick: Run, put: Put, words: str, status: int) -> None:
+    test = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        assert {}\n"
+    put({"bad.py": "import os\n", "test_good.py": test.format(True), "test_bad.py": test.format(False)})
+    found, out, err = quick("call", *shlex.split(words))
+    assert (found, bool(out), err) == (status, True, "")
+
+
+def test_further_roots(quick: Run, put: Put, tmp_path: Path) -> None:
+    put(FILES)
+    for name in ("lib", "more"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "b.txt").write_text(f"in {name}\n")
+    roots = ("--root", str(tmp_path / "lib"), "--root", "../more")
+    assert quick("call", "grep", "pattern=in", *roots) == (0, "lib/b.txt\n1:in lib\nmore/b.txt\n1:in more\n", "")
 
 
 def test_results_and_errors_of_a_real_process(toolroll: Run, put: Put) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,40 @@ def test_what_http_refuses_is_told_in_a_sentence(quick: Run, monkeypatch: pytest
     assert err.startswith("toolroll: A token has at least ")
 
 
+def allowed_folders(run: Run, *words: str) -> tuple[int, list[str], str]:
+    call = request(1, "tools/call", name="list_allowed_directories", arguments={})
+    status, out, err = run("mcp", "-d", "mcp-filesystem", *words, stdin=call)
+    said = json.loads(out)["result"]["structuredContent"]["content"] if out else ""
+    return status, said.splitlines()[1:], err
+
+
+def test_folders_as_the_reference_filesystem_server_takes_them(toolroll: Run, ws: Path) -> None:
+    for name in ("a", "a/inner", "b"):
+        (ws / name).mkdir()
+    (ws / "file").touch()
+    status, folders, err = allowed_folders(toolroll, "gone", "b", "file", "a/inner", "a", "b")
+    assert (status, folders) == (0, [str(ws / "b"), str(ws / "a")])
+    assert [line.removeprefix("toolroll mcp: ") for line in err.splitlines()] == [
+        "Warning: Cannot access directory gone, skipping: No such file or directory.",
+        "Warning: file is not a directory, skipping.",
+        "Secure MCP Filesystem Server running on stdio",
+    ]
+
+
+def test_folders_of_which_none_can_be_opened(toolroll: Run) -> None:
+    status, out, err = toolroll("mcp", "gone")
+    assert (status, out, len(err.splitlines())) == (1, "", 2)
+    assert "Error: None of the specified directories are accessible." in err
+
+
+def test_an_entry_for_a_client_names_all_folders(quick: Run, ws: Path) -> None:
+    for name in ("a", "b"):
+        (ws / name).mkdir()
+    out = quick("mcp", "--install", "cursor", "a", "b")[1]
+    (entry,) = json.loads(out[out.index("{") :])["mcpServers"].values()
+    assert entry["args"][-4:] == ["-C", str(ws / "a"), "--root", str(ws / "b")]
+
+
 def request(number: int, method: str, **params: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
 
@@ -58,3 +93,12 @@ def test_the_tools_that_were_asked_for(toolroll: Run, words: tuple[str, ...], na
     status, out, err = toolroll("mcp", *words, stdin=request(1, "tools/list"))
     assert (status, err) == (0, "")
     assert [one["name"] for one in json.loads(out)["result"]["tools"]] == names
+
+
+def test_tools_by_name_are_checked_once_and_listed_at_once_afterwards(toolroll: Run, env: dict[str, str]) -> None:
+    words, asked = ("mcp", "--tools", "stat, read"), request(1, "tools/list")
+    first, second = (toolroll(*words, stdin=asked) for _ in range(2))
+    assert first == second
+    (kept,) = Path(env["XDG_STATE_HOME"], "toolroll", "listed").iterdir()
+    kept.write_text('{"": [{"name": "as kept"}], "all": [], "core": []}')
+    assert "as kept" in toolroll(*words, stdin=asked)[1]

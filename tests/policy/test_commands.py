@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.values import assert_values
+from toolroll.policy import commands as module
 from toolroll.policy.commands import (
     PRESETS,
     STANDARD,
@@ -633,3 +635,27 @@ def test_a_function_hides_the_program_of_its_name_also_in_its_own_body():
 def test_what_follows_a_closed_descriptor_is_a_word_of_the_command():
     assert judge("rm -rf >&- /").decision == "deny"
     assert judge("ls 2>&- a").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "firm"),
+    [
+        ("git stash drop", STANDARD, True),
+        ("git branch -D x", STANDARD, False),
+        ("git branch -D x", PRESETS["coding-agent"], True),
+        ("git stash drop", replace(STANDARD, git_losses="none"), False),
+    ],
+)
+def test_what_git_loses_for_good_is_asked_about_whatever_else_is_allowed(text, rules, firm):
+    (part,) = judge(text, rules).parts
+    assert (part.decision, part.firm) == ("ask", firm)
+
+
+def test_an_empty_value_and_one_that_is_plain_change_nothing():
+    values = ("LANG=", "LANG=C.UTF-8", "PAGER=cat", "LANG=$x", "LANG='a b'", "PAGER=", "PAGER=less", "PATH=x")
+    allowed = [value for value in values if judge(f"{value} ls").decision == "allow"]
+    assert allowed == ["LANG=", "LANG=C.UTF-8", "PAGER=cat"]
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

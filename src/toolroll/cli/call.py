@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, SESSION, WIDE, WORKSPACE, open_kit, repeat_options
+from toolroll.cli.options import DIALECT, JSON, MODE, ROOT, SANDBOX, SESSION, WIDE, WORKSPACE, open_kit, repeat_options
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace) -> int:
-    """Make one call and print its result; 0 on success, 1 on an error of the tool."""
+    """Make one call and print its result; returns the exit status of the command, or 0 or 1."""
     with open_kit(args, listing=args.help or args.tool is None) as kit:
         if args.tool is None:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
@@ -36,7 +36,14 @@ def run(args: Namespace) -> int:
             show_json(as_json(result))
         else:
             _show(result, args, kit)
-    return 0 if result.ok else 1
+    return _status(result, follow=not args.no_exit_code)
+
+
+def _status(result: Result, *, follow: bool) -> int:
+    """0 for success; with `follow`, as the command, the tests or the linter ended."""
+    details = result.meta if result.error is None else result.error.details
+    code = details.get("exit_code") if follow and isinstance(details, dict) else None
+    return code or int(not result.ok)
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -113,11 +120,13 @@ _ARGUMENTS = Option(
     "key=value",
     many=True,
 )
+_EXIT_CODE = Option(("--exit-code",), "Exit with the status of the command; 1 for failed tests and findings (default).")
+_NO_EXIT_CODE = Option(("--no-exit-code",), "Exit with 0 if the tool did its work, however that ended.")
 COMMAND = Command(
     "call",
     "Call a tool and print its result.",
     run,
-    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, SESSION, JSON, WORKSPACE, WIDE),
+    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, SESSION, JSON, WORKSPACE, ROOT, WIDE, _EXIT_CODE, _NO_EXIT_CODE),
     more="""\
 values:
   The tool's schema decides how a value is parsed: text stays text; numbers, true and false, lists and
@@ -131,7 +140,8 @@ sessions:
   call. Without a terminal and without a name, each call is a session of its own. See: toolroll sessions
 
 exit status:
-  0 success, 1 error of the tool, 2 wrong command line, 130 interrupted""",
+  0 success, 1 error of the tool, 2 wrong command line, 130 interrupted. A command that fails gives its own
+  status, failed tests and findings of a linter give 1; not with --no-exit-code.""",
     helps_with="tool",
     propose=propose,
 )

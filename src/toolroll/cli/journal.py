@@ -1,8 +1,9 @@
-"""`toolroll journal`: show what tools changed in a workspace. `toolroll undo`: undo changes."""
+"""The journal of a workspace: `toolroll journal`, `blame`, `undo`, `checkpoint` and `rewind`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from toolroll.cli import options, screen
 from toolroll.cli.command import Command, Option, UsageError
@@ -10,7 +11,9 @@ from toolroll.cli.command import Command, Option, UsageError
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.files.journal.entry import JournalEntry
+    from toolroll.result import Result
+
+_BY_CHARS = 40  # of the call or command that wrote a line
 
 
 def _parse_number(name: str, text: str | None) -> int | None:
@@ -22,75 +25,135 @@ def _parse_number(name: str, text: str | None) -> int | None:
 
 
 def show(args: Namespace) -> int:
-    """Print the entries, newest last; a broken chain is an error."""
+    """Print calls, commands and edits, newest last; a broken chain of the journal is an error."""
     from toolroll import ToolError
-    from toolroll.host.files.journal.log import undone_numbers
+    from toolroll.host.knowledge.timeline import read_timeline
 
     most = _parse_number("last", args.last)
     with options.open_kit(args) as kit:
         try:
-            entries = kit.journal.entries()
+            found = read_timeline(kit.journal, kit.context().history.call_log, most, diffs=args.diff)
         except ToolError as error:
             screen.complain(error.message)
             return 1
-    gone = undone_numbers(entries)
-    shown = [_row(entry, entry.number in gone) for entry in entries][-(most or len(entries) or 1) :]
     if args.json:
-        screen.show_json(shown)
-    elif not shown:
-        print("The journal is empty: no tool has changed anything here.")
+        screen.show_json([asdict(one) for one in found.calls])
     else:
-        for row in shown:
-            mark = " (undone)" if row["undone"] else ""
-            print(f"{row['entry']:>5}  {row['time']}  {row['tool']:<14} {', '.join(row['paths'])}{mark}")
+        screen.show(str(found), diff=args.diff)
     return 0
 
 
-def _row(entry: JournalEntry, gone: bool) -> dict[str, Any]:
-    import datetime
+def blame(args: Namespace) -> int:
+    """Print the lines of a file, each with the call or command that wrote it."""
+    from toolroll import ToolError
+    from toolroll.host.knowledge.timeline import describe_note
+    from toolroll.text.files.blame import BEFORE, OTHERS
 
-    when = datetime.datetime.fromtimestamp(entry.time, datetime.UTC).isoformat(timespec="seconds")
-    return {
-        "entry": entry.number,
-        "time": when,
-        "tool": entry.tool,
-        "session": entry.session,
-        "paths": entry.paths(),
-        "undoes": list(entry.undoes),
-        "undone": gone,
-    }
+    path = _required("file", args.file)
+    with options.open_kit(args) as kit:
+        try:
+            file = kit.context().files.peek(path)
+            lines = kit.journal.blame(file.path, file.data, file.encoding.codec)
+        except ToolError as error:
+            screen.complain(error.message)
+            return 1
+        names = {one.number: ": ".join(filter(None, [one.tool, describe_note(one)])) for one in kit.journal.entries()}
+    names |= {BEFORE: "before", OTHERS: "others"}
+    if args.json:
+        screen.show_json(
+            [
+                {"line": at, "entry": number if number > 0 else None, "by": names[number], "text": text.rstrip("\r\n")}
+                for at, (number, text) in enumerate(lines, 1)
+            ]
+        )
+        return 0
+    for at, (number, text) in enumerate(lines, 1):
+        who = f"{number if number > 0 else '':>5} {names[number][:_BY_CHARS]:<{_BY_CHARS}}"
+        screen.show(f"{who} {at:>5}  {text.rstrip()}")
+    return 0
 
 
 def undo(args: Namespace) -> int:
     """Undo the last changes, those of a path, or one entry."""
     steps, number = _parse_number("steps", args.steps) or 1, _parse_number("entry", args.entry)
     with options.open_kit(args) as kit:
-        result = kit.undo(steps=steps, path=args.path, entry=number)
+        return _answer(args, kit.undo(steps=steps, path=args.path, entry=number))
+
+
+def checkpoint(args: Namespace) -> int:
+    """Name the present state of the files."""
+    name = _required("name", args.name)
+    with options.open_kit(args) as kit:
+        return _answer(args, kit.checkpoint(name))
+
+
+def rewind(args: Namespace) -> int:
+    """Take all files back to a point of the journal."""
+    point = _required("point", args.point)
+    with options.open_kit(args) as kit:
+        return _answer(args, kit.rewind(point, partial=args.partial))
+
+
+def _required(name: str, given: str | None) -> str:
+    if not given:
+        raise UsageError(f"The {name} is missing.")
+    return given
+
+
+def _answer(args: Namespace, result: Result) -> int:
     if args.json:
         screen.show_json({"status": result.status, "text": result.text, "data": result.data})
     elif result.ok:
-        print(result.text)
+        screen.show(result.text, diff=True)
     else:
         screen.complain(result.text)
     return 0 if result.ok else 1
 
 
+_HERE = options.WORKSPACE, options.WIDE
 JOURNAL = Command(
     "journal",
-    "Show what tools changed, and verify that the journal is intact.",
+    "Show calls, commands and edits in order of time, and verify that the journal is intact.",
     show,
-    (options.WORKSPACE, options.WIDE, Option(("--last", "-n"), "Only the last N entries.", "N"), options.JSON),
+    (
+        *_HERE,
+        Option(("--last", "-n"), "Only the last N calls.", "N"),
+        Option(("--diff",), "Show what each of them changed."),
+        options.JSON,
+    ),
 )
 UNDO = Command(
     "undo",
     "Undo changes of tools, byte for byte.",
     undo,
     (
-        options.WORKSPACE,
-        options.WIDE,
+        *_HERE,
         Option(("--steps",), "Number of changes to undo (default: 1).", "N"),
         Option(("--path",), "Only changes of this file or folder.", "PATH"),
         Option(("--entry",), "One journal entry, by its number.", "N"),
         options.JSON,
     ),
+)
+CHECKPOINT = Command(
+    "checkpoint",
+    "Name the present state of the files, for `toolroll rewind`.",
+    checkpoint,
+    (Option(("name",), "Name of the checkpoint."), *_HERE, options.JSON),
+)
+REWIND = Command(
+    "rewind",
+    "Take all files back to a checkpoint or a journal entry.",
+    rewind,
+    (
+        Option(("point",), "Checkpoint, or number of an entry (0: before the first)."),
+        *_HERE,
+        Option(("--partial",), "Leave alone what is not kept, instead of refusing."),
+        options.JSON,
+    ),
+)
+BLAME = Command(
+    "blame",
+    "Show which call or command wrote each line of a file.",
+    blame,
+    (Option(("file",), "File of the workspace."), *_HERE, options.JSON),
 )

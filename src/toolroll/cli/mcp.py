@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, MODE, SANDBOX, WIDE, read_settings
+from toolroll.cli.options import DIALECT, MODE, ROOT, SANDBOX, WIDE, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,6 +24,9 @@ _CHOICES = ("all", "core", "lazy")
 
 def run(args: Namespace) -> int:
     """Serve until the client leaves, or print or write the client's configuration."""
+    if args.folders and not _take_folders(args):
+        _warn("Error: None of the specified directories are accessible.")
+        return 1
     _check(args)
     if args.install or args.uninstall:
         return _install(args)
@@ -37,6 +40,8 @@ def _serve_stdio(args: Namespace) -> int:
         print("toolroll mcp: waiting for an MCP client on stdin (JSON); Ctrl-D ends it. See --help.", file=sys.stderr)
     wait_for_root = args.roots or not args.workspace
     backend = _make_backend(args, wait_for_root=wait_for_root)
+    if args.folders:
+        _say_started(args)
     on_roots = _root_setter(backend) if wait_for_root else None
     on_client = _say_how_to_approve if args.ask else None
     return stdio.serve(backend, on_roots=on_roots, on_client=on_client, on_listed=_opener_ahead(backend))
@@ -70,12 +75,11 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "structured": args.structured,
         "one_client": not args.http,
     }
-    if isinstance(tools, list):  # check the names now, not at the first call
-        _check_names(open_kit)
-        return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
     tool_list = _find_tool_list(settings, chosen, args.workspace or ".")
+    if isinstance(tools, list) and tool_list.load() is None:  # check the names now, not at the first call
+        _check_names(open_kit)
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
@@ -83,22 +87,23 @@ def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolList
     """The list in the package where nothing changes it, else that of the last run with the same options."""
     from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
     from toolroll.host.plugin_sources import find_plugins
+    from toolroll.host.runtime import user_folders
 
     plugins = find_plugins(workspace, settings.plugins)
     servers = _servers_stamp(settings.mcp)
     options = (settings.mode, chosen, settings.policy)
     if (plugins, servers, *options) == ([], "", "code", None, "standard"):
         return ShippedToolLists(settings.dialect)
-    return ToolListCache(_state_home(), settings.dialect, *map(str, options), str(plugins), servers)
+    return ToolListCache(user_folders.state_dir(), settings.dialect, *map(str, options), str(plugins), servers)
 
 
 def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
     """A text that changes with the configured MCP servers; empty if there are none."""
-    import platformdirs
+    from toolroll.host.runtime import user_folders
 
     if isinstance(mcp, dict):
         return str(mcp)
-    path = mcp or os.path.join(platformdirs.user_config_dir("toolroll"), "mcp.json")
+    path = mcp or os.path.join(user_folders.config_dir(), "mcp.json")
     try:
         status = os.stat(path)
     except OSError:
@@ -151,6 +156,37 @@ def _check(args: Namespace) -> None:
         raise UsageError(f"Cannot open the workspace {args.workspace!r}: it is no folder. Name one with -C DIR.")
 
 
+def _take_folders(args: Namespace) -> bool:
+    """Make the folders of the command line the workspace and its further roots; False if none can be opened."""
+    from toolroll.host.runtime.launcher import outermost
+
+    usable = []
+    for folder in map(os.path.expanduser, args.folders):
+        try:
+            os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            usable.append(os.path.abspath(folder))
+        except NotADirectoryError:
+            _warn(f"Warning: {folder} is not a directory, skipping.")
+        except OSError as error:
+            _warn(f"Warning: Cannot access directory {folder}, skipping: {error.strerror}.")
+    own = [] if args.workspace is None else [os.path.abspath(args.workspace)]
+    apart = outermost({*own, *usable})  # a folder inside another one is in the workspace already
+    folders = [one for one in dict.fromkeys((*own, *usable)) if one in apart]
+    if usable:
+        args.workspace, args.root = folders[0], [*folders[1:], *args.root]
+    return bool(usable)
+
+
+def _say_started(args: Namespace) -> None:
+    """What the server that this dialect stands in for says at its start."""
+    from toolroll import dialects
+    from toolroll.plugins import load_plugins
+
+    settings = read_settings(args, args.workspace).settings
+    if started := dialects.load(settings.dialect, load_plugins(args.workspace, settings.plugins)).profile.started:
+        _warn(started)
+
+
 def _port(given: str) -> int:
     if not given.isdecimal() or int(given) > 65535:
         raise UsageError(f"There is no port {given!r}. Name one from 0 (any) to 65535.")
@@ -190,12 +226,6 @@ def _say_how_to_approve(client: Mapping[str, Any]) -> None:
         _warn("This client cannot ask its user. Answer in another terminal: toolroll approve --watch")
 
 
-def _state_home() -> str:
-    import platformdirs
-
-    return platformdirs.user_state_dir("toolroll")
-
-
 def _install(args: Namespace) -> int:
     from toolroll.cli.clients.install import ServerEntry, run
 
@@ -217,6 +247,7 @@ def _server_options(args: Namespace) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
+    words += [word for folder in args.root for word in (ROOT.flags[0], os.path.abspath(folder))]
     return words + [
         option.flags[0] for option in (WIDE, _LAZY, _ROOTS, _ASK, _STRUCTURED) if getattr(args, option.name)
     ]
@@ -230,6 +261,9 @@ def _clients() -> Sequence[str]:
 
 _WORKSPACE = Option(
     ("--workspace", "-C"), "Workspace folder (default: the client's first root, else the current folder).", "DIR"
+)
+_FOLDERS = Option(
+    ("folders",), "Folders to work in: the first is the workspace (as -C), each other one as --root.", "DIR", many=True
 )
 _ROOTS = Option(("--roots",), "Use the client's first root as the workspace, even with -C.")
 _TOOLS = Option(
@@ -261,6 +295,7 @@ examples:
   toolroll mcp --install vscode --write    write it
   toolroll mcp --install all --write       write it for every client of this machine
   toolroll mcp --uninstall vscode          remove it
+  toolroll mcp -d mcp-filesystem DIR...    in place of the reference filesystem server
   toolroll mcp -C ~/project --mode thinking --tools read,grep,find
 
 The token for --http comes from TOOLROLL_MCP_TOKEN; without it, a new token is generated and printed."""
@@ -269,7 +304,9 @@ COMMAND = Command(
     "Serve the tools to an MCP client, over standard input and output or over HTTP.",
     run,
     (
+        _FOLDERS,
         _WORKSPACE,
+        ROOT,
         WIDE,
         _ROOTS,
         DIALECT,

@@ -50,6 +50,9 @@ SANDBOX = Option(
     choices=lambda: list(get_args(Confinement)),
 )
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
+ROOT = Option(
+    ("--root",), "Further folder, seen in the workspace under its own name; may be repeated.", "DIR", many=True
+)
 WIDE = Option(("--wide",), "Allow a workspace that is or contains a home folder; secrets in it stay out of reach.")
 SESSION = Option(
     ("--session",), "Session to continue: what was read, todos, folder (default: that of this terminal).", "NAME"
@@ -63,6 +66,8 @@ def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuratio
 
     given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, WIDE)}
     options = [Layer(flag, {name: value}) for flag, (name, value) in given.items() if value]
+    if roots := [os.path.abspath(one) for one in getattr(args, ROOT.name, ())]:
+        options.append(Layer(ROOT.flags[0], {"roots": roots}))
     try:
         return configure(workspace, (*options, *over))
     except SettingsError as error:
@@ -80,7 +85,7 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     from toolroll.host.settings import Layer
     from toolroll.kit import Kit
 
-    over = [Layer("", {"wide": True})] if listing else []
+    over = [Layer("", {"limits": {"jobs": 0}}), *([Layer("", {"wide": True})] if listing else [])]  # jobs end with us
     configuration = read_settings(args, args.workspace, *over)
     for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
         complain(hint, "note")
@@ -143,6 +148,8 @@ def repeat_options(args: Namespace) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
+    for folder in getattr(args, ROOT.name, ()):
+        words += [ROOT.flags[0], folder]
     if getattr(args, SESSION.name, None):
         words += [SESSION.flags[0], args.session]
     return [*words, WIDE.flags[0]] if args.wide else words

@@ -17,7 +17,7 @@ from toolroll.tools.web.fetch import fetch
 _PATH = Param(description="Path of the file")
 _FOLDER = Param(description="Path of the directory", required=True)
 _QUESTION: dict[str, str | Param] = {
-    "query": Param(description="What to search for"),
+    "query": Param(description="What to search for", schema={"minLength": 1, "default": None}, required=True),
     "limit": Param("topK", description="Most results"),
 }
 _WHOLE = 10 * 1024 * 1024  # bytes of the largest file, which may hold as many lines

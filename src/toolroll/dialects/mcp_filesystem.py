@@ -177,6 +177,7 @@ DIALECT = Dialect(
         guard="none",
         guess_encoding=True,
         mcp=formats.mcp_mirror,
+        started="Secure MCP Filesystem Server running on stdio",
         outputs={one.name: _TEXT for one in _ENTRIES}
         | {"read_media_file": {"type": "object", "properties": {"content": _BLOCKS}, "required": ["content"]}},
     ),

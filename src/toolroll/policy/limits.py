@@ -27,12 +27,20 @@ class Limits:
     concurrency: int = 16
     foreground_seconds: float = 60.0
     """A command that may become a job becomes one when it still runs after this long."""
+    jobs: int = 50
+    """So many commands may run in the background."""
     memory_bytes: int = 4 * 1024**3
     """A command whose processes use more together is killed."""
     processes: int = 512
     """A command with more processes is killed."""
     file_bytes: int = 8 * 1024**3
     """The largest file that a command may write."""
+    undo_file_bytes: int = 1_000_000
+    """Of a larger file that git could not restore nothing is kept before a command runs."""
+    undo_bytes: int = 256_000_000
+    """So much is kept of all such files of a workspace together."""
+    fork_bytes: int = 2 * 1024**3
+    """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
 

@@ -52,7 +52,7 @@ def unified_bytes(before: bytes, after: bytes, decode: Callable[[bytes], str], s
 def count_lines(before: str, after: str) -> tuple[int, int]:
     """How many lines a change adds, and how many it removes."""
     added = removed = 0
-    for i, j, k, m in _blocks(split(before), split(after)):
+    for i, j, k, m in changed_blocks(split(before), split(after)):
         added, removed = added + m - k, removed + j - i
     return added, removed
 
@@ -151,7 +151,7 @@ def _lines_alike(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
     return head, tail
 
 
-def _blocks(a: Sequence[str], b: Sequence[str], at: tuple[int, int] = (0, 0), depth: int = 0) -> Iterator[Block]:
+def changed_blocks(a: Sequence[str], b: Sequence[str], at: tuple[int, int] = (0, 0), depth: int = 0) -> Iterator[Block]:
     """The runs of lines that differ, in their order. Linear: lines that both texts have once tie them together."""
     head, tail = _lines_alike(a, b)
     a, b, at = a[head : len(a) - tail], b[head : len(b) - tail], (at[0] + head, at[1] + head)
@@ -179,7 +179,7 @@ def _between(a: Sequence[str], b: Sequence[str], at: tuple[int, int], depth: int
     i = k = 0
     for j, m in [*ties, (len(a), len(b))]:
         if i < j or k < m:
-            yield from _blocks(a[i:j], b[k:m], (at[0] + i, at[1] + k), depth + 1)
+            yield from changed_blocks(a[i:j], b[k:m], (at[0] + i, at[1] + k), depth + 1)
         i, k = j + 1, m + 1
 
 
@@ -208,7 +208,7 @@ def _ties(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 def _hunks(a: Sequence[str], b: Sequence[str], first: int) -> Iterator[list[str]]:
     """The lines of each hunk: changes that are near each other, and the lines around them."""
     near: list[Block] = []
-    for block in [*_blocks(a, b), None]:
+    for block in [*changed_blocks(a, b), None]:
         if near and (block is None or block[0] - near[-1][1] > 2 * _CONTEXT):
             yield _hunk(a, b, near, first)
             near = []

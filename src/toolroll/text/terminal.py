@@ -16,11 +16,14 @@ _ESCAPE = r"""
 # Controls that are left, and characters that reorder or hide text.
 _CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 
+_ODD_CONTROLS = bytes((*range(7), *range(14, 27), *range(28, 32), 127))
+_FEW = 3
+_NUL = re.compile("\0+")
 _LOOKED_AT = 1 << 16  # bytes that are checked for binary data
 
 
 def clean(data: bytes) -> str:
-    """A program's output as text: no escape sequences or controls, every line as it looked in the end."""
+    """A program's output as text: no escapes or controls, NUL as ␀, every line as it looked in the end."""
     text = data.decode("utf-8", "replace")
     escape, control, odd = _patterns()
     if odd.search(text) is None:
@@ -28,16 +31,15 @@ def clean(data: bytes) -> str:
     text = escape.sub("", text)
     if "\r" in text or "\b" in text:
         text = "\n".join(_last_state(line) for line in text.split("\n"))
-    return control.sub("", text)
+    return control.sub("", _NUL.sub("␀", text))
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether it is not text: it holds a NUL, or most of it is no UTF-8."""
-    if b"\0" in data:
-        return True
+    """Whether it is not text: more than a few bytes, and much of it, are no UTF-8, or NUL and other odd controls."""
     head = data[:_LOOKED_AT]
-    broken = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
-    return broken * 10 > len(head) * 3
+    odd = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
+    odd += len(head) - len(head.translate(None, _ODD_CONTROLS))
+    return odd > _FEW and odd * 10 > len(head) * 3
 
 
 @cache

@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def test_jobs_are_numbered_and_found(run: Run) -> None:
-    jobs = Jobs()
+    jobs = Jobs(50)
     with pytest.raises(ToolError, match=r"There is no job 1\. There are none\.") as caught:
         jobs.get(1)
     assert caught.value.code is ErrorCode.NOT_FOUND
@@ -99,7 +99,7 @@ def test_there_is_an_end_to_it(run: Run) -> None:
 
 
 def test_closing_ends_all(run: Run) -> None:
-    jobs = Jobs()
+    jobs = Jobs(50)
     running = [run("trap '' TERM; sleep 60") for _ in range(8)]
     for one in running:
         jobs.add(one, title="runs")
@@ -120,7 +120,7 @@ def test_closing_ends_all_even_if_one_fails(run: Run) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
-    jobs = Jobs()
+    jobs = Jobs(50)
     failing, plain = run("sleep 60", after=fail), run("sleep 60")
     for one in (failing, plain):
         jobs.add(one, title="runs")

@@ -51,6 +51,16 @@ def test_calls_and_notes(open_kit):
     assert " undo: src/engine.py, taking back 1" in texts["call 4"]
 
 
+def test_without_a_query_it_shows_the_last_calls(kit):
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    kit.call("write", {"path": "a.txt", "content": "two\n"})
+    kit.call("bash", {"command": "echo hi"})
+    rows = kit.call("history", {"limit": 2, "diff": True}).data["calls"]
+    assert [(row["entry"], row["tool"], row["said"]) for row in rows] == [(2, "write", ""), (None, "bash", "echo hi")]
+    assert rows[0]["changes"] == [{"path": "a.txt", "kind": "modified", "added": 1, "removed": 1}]
+    assert rows[0]["diff"] == "a.txt (+1 -1)\n@@ -1,1 +1,1 @@\n-one\n+two"
+
+
 def test_another_session_finds_them(open_kit):
     open_kit(session="one").call("write", {"path": "tulip.txt", "content": "x"})
     assert cited(history(open_kit(session="two"), "tulip")) == ["call 1"]
@@ -93,8 +103,8 @@ def test_guidance_answers_what_is_asked(kit, query, name):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {},
-        {"query": ""},
+        {"source": "documents"},
+        {"query": "", "source": "guidance"},
         {"query": "?"},
         {"query": "a", "source": "dreams"},
         {"query": "a", "limit": 0},

@@ -25,6 +25,7 @@ def test_output_in_order_and_the_exit_code(kit, tier):
         ("printf 'caf\\xc3\\xa9\\n'", "café"),
         ("printf '\\033[31mred\\033[0m 10%%\\r100%%\\n'", "100%"),
         ("kill -9 $$", "Exit code: 137 (SIGKILL)"),
+        ("printf 'ok\\0\\n'; echo more", "ok␀\nmore"),
         ("head -c 1000 /dev/urandom; true", "(1000 bytes of binary output, not shown)"),
     ],
 )
@@ -75,7 +76,7 @@ def test_a_timeout_is_an_error_with_what_was_printed(kit):
 
 def test_what_a_command_leaves_running_is_ended(kit, ws, tier):
     result = kit.call("bash", {"command": "(while true; do date > alive; sleep 0.05; done) & sleep 0.3; echo done"})
-    assert result.text == "done"
+    assert result.text == "done\nChanged 1 file: alive (new)."
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before
@@ -237,3 +238,8 @@ def test_the_missing_network_is_told_of_only_where_it_is_missing(open_kit, netwo
     said = "echo 'Could not resolve host: example.com'; exit 6"
     result = open_kit(policy=Policy(network=network)).call("bash", {"command": said})
     assert ("Commands have no network here" in result.text) == told
+
+
+def test_the_timeout_says_when_a_command_becomes_a_job(kit):
+    about = kit.entry("bash").schema["properties"]["timeout"]["description"]
+    assert about.endswith(f"goes on as a `job` after {kit.limits.foreground_seconds:g}.")

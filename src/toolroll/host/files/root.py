@@ -58,7 +58,7 @@ class Root:
         self.kernel = confined is not None
         self.trust = self._examined(trust)
         self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
-        self._last = ".", paths.Relative((), True)
+        self._last = ".", paths.parts(".", self.path)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
@@ -121,7 +121,16 @@ class Root:
         `follow` goes through a link to what it names; without it the place is the link itself. `create` makes the
         missing folders; `check` is asked before, with the real components, and may raise.
         """
-        where = self._read(path)
+        return self._place(self._read(path), path, create=create, follow=follow, check=check)
+
+    def place_listed(self, path: str, *, create: bool = False, check: Check | None = None) -> PathHandle:
+        """The place of a real path as a listing has it: nothing is followed, and names need not be UTF-8."""
+        where = paths.Relative(tuple(path.split("/")), False)
+        return self._place(where, path, create=create, follow=False, check=check)
+
+    def _place(
+        self, where: paths.Relative, path: str, *, create: bool, follow: bool, check: Check | None
+    ) -> PathHandle:
         for _ in range(MAX_LINKS + 1):
             if not where.parts or where.parts[-1] == "..":
                 where = self._named(where, path)
@@ -297,8 +306,7 @@ def _entered(path: str) -> int:
 
 
 def _unusable(path: str, error: OSError) -> OSError:
-    why = os.strerror(error.errno or 0)
-    return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
+    return OSError(error.errno, f"{error.strerror}; name a folder that is there and that you may read and enter", path)
 
 
 def _path(fd: int) -> str:

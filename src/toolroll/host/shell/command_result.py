@@ -152,12 +152,13 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
-    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run}
+    code = exit_code(ran.status)
+    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code}
     began = int(ran.launched.at * 1000)
     return CommandResult(
         output=shown.text,
         errors=errors.text,
-        exit_code=exit_code(ran.status),
+        exit_code=code,
         outcome=ran.outcome,
         job=ran.job.id if ran.job else None,
         cwd=ran.launched.cwd,

@@ -36,7 +36,7 @@ class Job:
 class Jobs:
     """The jobs of one kit. Those that have ended are kept, the newest of them, until there are too many."""
 
-    def __init__(self, most: int = 50) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._jobs: dict[int, Job] = {}
@@ -85,6 +85,11 @@ class Jobs:
     def _check(self) -> None:
         if self._closed:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more jobs can be started.")
+        if not self._most:
+            message = (
+                "No command goes on in the background here: it would end with this call. Run it in the foreground."
+            )
+            raise ToolError(ErrorCode.UNSUPPORTED, message)
         if len(self._jobs) >= self._most and not any(job.running.over for job in self._jobs.values()):
             raise ToolError(
                 ErrorCode.CONFLICT,

@@ -158,9 +158,12 @@ def _document_mime(mime: str, format: Format) -> str:
 def _is_text(body: bytes, mime: str, content_type: str) -> bool:
     if charset.is_utf16(body, content_type):
         return True
+    head = body[:_HEAD_BYTES]
+    if b"\0" in head:
+        return False
     if mime.startswith("text/") or mime.endswith(("+xml", "+json", "/xml", "/json")):
-        return b"\0" not in body[:_HEAD_BYTES]
-    return not mime.startswith(_MEDIA) and not terminal.is_binary(body[:_HEAD_BYTES])
+        return True
+    return not mime.startswith(_MEDIA) and not terminal.is_binary(head)
 
 
 def clean(text: str) -> str:

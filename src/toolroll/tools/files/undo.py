@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.workspace import JUDGED
+from toolroll.host.files.journal.undone import Undone, describe_undone
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
-
-
-@dataclass(frozen=True, slots=True)
-class RestoredFile:
-    """What was put back in one file."""
-
-    path: str
-    diff: str
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """The entries of the journal that were undone, newest first, and the paths they had touched."""
-
-    entries: list[int]
-    tools: list[str]
-    paths: list[str]
-    files: list[RestoredFile] = field(default_factory=list)
-    """Those that have another content now."""
-    note: str = ""
-    """Where files do not parse any more."""
-
-    def __str__(self) -> str:
-        what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
-        head = f"Undone: {what}. Put back: {', '.join(self.paths)}."
-        return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
 
 
 @tool(Effect.READ | Effect.WRITE | Effect.DELETE, rare=True)
@@ -60,14 +33,4 @@ def undo(
     chosen = ctx.journal.choose(steps, real, call)
     for entry in chosen:
         ctx.journal.undo(entry, recorder)
-    paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
-    for one in paths:
-        ctx.files.records.forget(one)
-    changes = ctx.files.rewritten()
-    return Undone(
-        [entry.number for entry in chosen],
-        [entry.tool for entry in chosen],
-        paths,
-        [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
-        "\n".join(said for change in changes[:JUDGED] if (said := change.verdict)),
-    )
+    return describe_undone(chosen, ctx.files)

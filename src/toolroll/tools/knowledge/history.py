@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
+from toolroll.host.knowledge.timeline import Timeline, read_timeline
 from toolroll.schema import Field
 from toolroll.text.knowledge.passages import PassageResults
 from toolroll.tool import Effect, tool
@@ -20,14 +21,17 @@ _NONE = {
 @tool(Effect.READ, rare=True)
 def history(
     ctx: Context,
-    query: Annotated[str, Field(min_length=1), "What to look for."],
+    query: Annotated[str, "What to look for. Without it, the last calls in order of time."] = "",
     source: Annotated[
         Source,
         "calls: what was said and done, and notes; documents: those in the library; guidance: how to use the tools.",
     ] = "calls",
-    limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
-) -> PassageResults:
+    limit: Annotated[int, Field(ge=1, le=50), "Most passages or calls."] = 5,
+    diff: Annotated[bool, "Without a query: show what each call changed."] = False,
+) -> PassageResults | Timeline:
     """Search what was said and done here, the documents in the library, or guidance on these tools."""
+    if not query and source == "calls":
+        return read_timeline(ctx.journal, ctx.history.call_log, limit, diffs=diff)
     if source == "documents":
         from toolroll.host.knowledge.library import Library
 

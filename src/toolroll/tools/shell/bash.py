@@ -20,7 +20,9 @@ _MARKS = ";|&<>`$\n"  # of a shell
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 120,
+    timeout: Annotated[
+        float, Field(ge=0.1, le=600), "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
+    ] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     *,
@@ -50,7 +52,8 @@ def bash(
             ran = ctx.shell.background(command, cwd=where)
         else:
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            how: dict[str, Any] = {"merge": not apart, "detach_after": after if detach else None, "reads": reads}
+            moves = detach and ctx.limits.jobs > 0
+            how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 

@@ -7,13 +7,13 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from toolroll.host.files.journal.entry import JournalEntry, PathChange
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State
@@ -27,9 +27,12 @@ _SWEEP_EVERY = 200  # entries, after which old contents go
 _LET_GO_S = 1.0
 _BLOBS = "journal/blobs"
 _MOST_BYTES = 1_000_000_000  # the oldest go first
-_LARGE = 1 << 16  # bytes from which on it pays to look for what is alike
+_LARGE = 65_536  # bytes from which on it pays to look for what is alike
 _PART = 8  # a difference may be this part of the content
 _DELTA = ".delta"
+# Bytes of names that are not UTF-8: lone surrogates in memory, characters of private use in the log.
+_STORED = {0xDC80 + byte: 0x10FF80 + byte for byte in range(128)}
+_NAMED = {stored: named for named, stored in _STORED.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Blobs:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.needed: Callable[[], Collection[str]] = tuple
+        """The names of contents that stay, however old they are."""
 
     def keep(self, data: bytes, known: bytes | None = None, like: tuple[str, bytes] | None = None) -> str:
         """Keep a content, whose digest may be known; the name it is found by again.
@@ -75,15 +80,22 @@ class Blobs:
             raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.")
         return data
 
+    def keeps(self, state: PathState) -> bool:
+        """Whether what stood at a path can be put back: of a file, its content is kept."""
+        return not state.is_lost and (state.kind != "file" or self._still(state.content, large=True))
+
     def sweep(self) -> None:
         """Let the oldest contents go when there are too many."""
         folder = self._folder()
         with os.scandir(folder) as found:
             kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
         total = sum(size for _, size, _ in kept)
+        needed = self.needed() if total > _MOST_BYTES else ()
         for _, size, name in kept:
             if total <= _MOST_BYTES:
                 return
+            if name in needed:
+                continue
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
             total -= size
@@ -132,10 +144,8 @@ class Blobs:
         folder = self._folder()
         draft = f"{file}.{os.getpid()}.{threading.get_ident()}"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        with os.fdopen(fd, "wb", buffering=0) as whole:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[whole.write(rest) or 0 :]
+        with os.fdopen(fd, "wb") as whole:
+            whole.write(data)
         os.rename(draft, file, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -166,12 +176,20 @@ class JournalLog:
             last = _last_line(fd)
             number, above = (last.entry.number + 1, last.hash) if last else (1, _START)
             entry = replace(entry, number=number)
-            body = msgspec.json.encode(entry, order="sorted")
+            stored = replace(entry, changes=tuple(_translate(one, _STORED) for one in entry.changes))
+            body = msgspec.json.encode(stored, order="sorted")
             line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body)}
             os.write(fd, msgspec.json.encode(line) + b"\n")
         if number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
         return entry
+
+    def size(self) -> int:
+        """The bytes of the log: more of them mean more entries."""
+        try:
+            return os.stat(os.path.join(self._state.path, _LOG, "log.jsonl")).st_size
+        except OSError:
+            return 0
 
     def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first; ToolError when the chain is broken."""
@@ -185,8 +203,15 @@ class JournalLog:
                     f"The journal was changed by others at entry {number}: it is not to be trusted.",
                 )
             above = line["hash"]
-            found.append(msgspec.convert(line["entry"], JournalEntry))
+            found.append(_entry(line))
         return found
+
+    def entries_from(self, size: int) -> list[JournalEntry]:
+        """The entries that were added since the log had this size."""
+        with self._opened() as fd, os.fdopen(os.dup(fd), "rb") as file:
+            file.seek(size)
+            lines = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
+        return [_entry(line) for line in lines]
 
     @contextlib.contextmanager
     def under_way(self) -> Iterator[PendingSteps]:
@@ -247,7 +272,7 @@ class PendingSteps:
         """Write down steps that are going to be taken."""
         if self._fd is None:
             self._fd = self._opened()
-        rest = memoryview(b"".join(msgspec.json.encode(step) + b"\n" for step in steps))
+        rest = memoryview(b"".join(msgspec.json.encode(_translate(step, _STORED)) + b"\n" for step in steps))
         while rest:  # a write may be short
             rest = rest[os.write(self._fd, rest) :]
 
@@ -281,7 +306,8 @@ class PendingSteps:
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             _lock_dead(fd, name)
-            yield [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
+            lines = [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
+            yield [_translate(step, _NAMED) for step in lines]
 
 
 def _lock_dead(fd: int, name: str) -> None:
@@ -333,6 +359,27 @@ def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
     return gone
 
 
+def _entry(line: Mapping[str, Any]) -> JournalEntry:
+    entry = msgspec.convert(line["entry"], JournalEntry)
+    return replace(entry, changes=tuple(_translate(one, _NAMED) for one in entry.changes))
+
+
+def _translate(step: PathChange, table: Mapping[int, int]) -> PathChange:
+    """A step with its names as they are in the log, or as they are in memory."""
+    if step.path.isascii() and (step.source or "").isascii() and not _has_odd_link(step):
+        return step
+    source = None if step.source is None else step.source.translate(table)
+    before, after = (
+        replace(one, content=one.content.translate(table)) if one is not None and one.kind == "link" else one
+        for one in (step.before, step.after)
+    )
+    return PathChange(step.path.translate(table), before, after, source)
+
+
+def _has_odd_link(step: PathChange) -> bool:
+    return not all(one is None or one.content.isascii() for one in (step.before, step.after))
+
+
 def _hash(above: str, body: bytes) -> str:
     import hashlib
 
@@ -342,18 +389,13 @@ def _hash(above: str, body: bytes) -> str:
 def _last_line(fd: int) -> _Line | None:
     """The last whole line; what a killed process left of one is cut off."""
     size = os.fstat(fd).st_size
-    step = 1 << 12
-    while size:
+    step = 4096
+    while True:
         start = max(0, size - step)
-        tail = os.pread(fd, size - start, start)
-        end = tail.rfind(b"\n")
-        begin = tail.rfind(b"\n", 0, end) if end > 0 else -1
-        if begin >= 0 or (start == 0 and end >= 0):
-            if end + 1 < len(tail):
-                os.ftruncate(fd, start + end + 1)
-            return msgspec.json.decode(tail[begin + 1 : end], type=_Line)
-        if start == 0:
-            os.ftruncate(fd, 0)
-            return None
+        *lines, torn = os.pread(fd, size - start, start).split(b"\n")
+        if start == 0 or len(lines) > 1:  # the first may be the end of a line
+            break
         step *= 4
-    return None
+    if torn:
+        os.ftruncate(fd, size - len(torn))
+    return msgspec.json.decode(lines[-1], type=_Line) if lines else None

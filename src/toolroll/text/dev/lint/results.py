@@ -32,6 +32,10 @@ class Linted:
     status: Status = "success"
     whole: Callable[[], str] | None = None
 
+    @property
+    def meta(self) -> dict[str, int]:
+        return {"exit_code": 1} if self.total else {}
+
     def __str__(self) -> str:
         head = [self._did()] if self.action != "check" else []
         diffs = [f"{one.path}\n{one.diff}" for one in self.changed]

@@ -60,6 +60,10 @@ class Tested:
     status: Status = "success"
     engine: str = ""
 
+    @property
+    def meta(self) -> dict[str, int]:
+        return {"exit_code": 1} if self.failed or self.errors or self.status != "success" else {}
+
     def __str__(self) -> str:
         from toolroll.text.dev.tests import show
 

@@ -1,0 +1,58 @@
+"""What an undo or a rewind put back, as tools show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolroll.host.files.journal.entry import JournalEntry
+from toolroll.host.files.workspace import JUDGED, Workspace
+
+_NAMED = 10  # paths that a note lists
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFile:
+    """What was put back in one file."""
+
+    path: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The entries of the journal that were undone, newest first, and the paths they had touched."""
+
+    entries: list[int]
+    tools: list[str]
+    paths: list[str]
+    files: list[RestoredFile] = field(default_factory=list)
+    """Those that have another content now."""
+    note: str = ""
+    """Where files do not parse any more."""
+
+    def __str__(self) -> str:
+        what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
+        head = f"Undone: {what}. Put back: {', '.join(self.paths)}." if self.entries else "There is nothing to undo."
+        return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
+
+
+def describe_undone(chosen: Sequence[JournalEntry], files: Workspace) -> Undone:
+    """What this call has put back by undoing these entries; their files are no longer known."""
+    paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
+    for one in paths:
+        files.records.forget(one)
+    changes = files.rewritten()
+    return Undone(
+        [entry.number for entry in chosen],
+        [entry.tool for entry in chosen],
+        paths,
+        [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
+        "\n".join([*(said for change in changes[:JUDGED] if (said := change.verdict)), *_name_lost(files)]),
+    )
+
+
+def _name_lost(files: Workspace) -> list[str]:
+    paths = files.recorder.lost if files.recorder is not None else []
+    named = ", ".join(map(repr, paths[:_NAMED])) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return [f"Not put back, because the contents were not kept: {named}."] if paths else []

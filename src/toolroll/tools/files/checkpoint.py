@@ -1,0 +1,30 @@
+"""Name the present state of the files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.schema import Field
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A point of the journal with a name."""
+
+    name: str
+    entry: int
+
+    def __str__(self) -> str:
+        return f"Checkpoint {self.name!r} is entry {self.entry} of the journal. `rewind` takes files back to it."
+
+
+@tool(Effect.STATE, rare=True)
+def checkpoint(
+    ctx: Context,
+    name: Annotated[str, Field(min_length=1, max_length=100), "Its name, for `rewind`."],
+) -> Checkpoint:
+    """Name the present state of the files, to come back to it with `rewind`."""
+    return Checkpoint(name, ctx.journal.mark(name, ctx.session, ctx.message).number)

@@ -1,0 +1,20 @@
+"""Name the present state of the files."""
+
+import pytest
+
+from toolroll.tools.files.checkpoint import checkpoint
+
+
+def test_the_last_of_a_name_counts(kit, ctx, ws):
+    for content in ("one", "two", "three"):
+        kit.call("write", {"path": "a", "content": content})
+        if content != "three":
+            made = checkpoint(ctx, name="point")
+    assert str(made) == "Checkpoint 'point' is entry 4 of the journal. `rewind` takes files back to it."
+    assert kit.rewind("point").ok
+    assert (ws / "a").read_text() == "two"
+
+
+@pytest.mark.parametrize("name", ["7", "  ", ""])
+def test_it_needs_a_name(kit, name):
+    assert kit.call("checkpoint", {"name": name}).error.code == "ValidationError"
