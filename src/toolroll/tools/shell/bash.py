@@ -25,6 +25,7 @@ def bash(
     ] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
+    hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
     *,
     args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
@@ -43,23 +44,23 @@ def bash(
 
     What it leaves running is ended, unless it is a job.
     """
-    where = ctx.files.where(cwd)[1]
 
-    def run() -> CommandResult:
+    def run(ctx: Context) -> CommandResult:
+        where = ctx.files.where(cwd)[1]
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
         elif background:
             ran = ctx.shell.background(command, cwd=where)
         else:
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            moves = detach and ctx.limits.jobs > 0
+            moves = detach and not hold and ctx.limits.jobs > 0
             how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
-    done = run()
+    done = ctx.forks.hold(ctx.call, ctx.cwd, run) if hold else run(ctx)
     if install and done.missing and _install(ctx, done.missing):
-        done = run()
+        done = run(ctx)
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
 
 

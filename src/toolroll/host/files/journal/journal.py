@@ -129,7 +129,7 @@ class Recorder:
         missing: list[str] = []
         for depth in range(len(parts) - 1, 0, -1):
             path = "/".join(parts[:depth])
-            if path in self._made or _is_folder(self._root, path):
+            if path in self._made or path in self._root.others or _is_folder(self._root, path):
                 break
             missing.append(path)
         for path in reversed(missing):
