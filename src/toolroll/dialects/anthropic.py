@@ -68,10 +68,12 @@ DIALECT = Dialect(
         View(
             "bash",
             bash,
-            {"command": Param(default="", decode=lambda text: text or ":", description="Command to run")},
-            fixed={"detach": False, "on_timeout": "say"},
-            unused={"restart": Param(schema={"type": "boolean"}, description="Nothing is kept between commands")},
-            description="Run a shell command, confined to the workspace.",
+            {
+                "command": Param(default="", description="Command to run"),
+                "restart": Param(description="Begin in the workspace again"),
+            },
+            fixed={"detach": False, "on_timeout": "say", "keep_folder": True},
+            description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",
         ),
     ),
     profile=Profile(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
@@ -32,6 +33,7 @@ _SHELL = Param(
     schema={"type": "string", "pattern": r"^(bash_)?[0-9]{1,9}$"},
 )
 _TIMEOUT = milliseconds(120_000, most=600_000, clamp=True)
+_WAIT = milliseconds(30_000, most=300_000, clamp=True)
 _OUTPUTS = {"content": "content", "files_with_matches": "files", "count": "count"}
 _EDITS = {
     "type": "array",
@@ -60,6 +62,18 @@ _TODOS = {
 }
 _DOMAINS = {"type": "array", "items": {"type": "string"}}
 
+
+def _show_polled(polled: Any) -> str:
+    """How a background command stands, and what it has printed."""
+    return "\n\n".join(
+        [
+            f"<status>{'running' if polled.state == 'running' else 'completed'}</status>",
+            *([f"<exit_code>{polled.exit_code}</exit_code>"] if polled.exit_code is not None else []),
+            *([f"<stdout>\n{polled.output.rstrip()}\n</stdout>"] if polled.output.strip() else []),
+        ]
+    )
+
+
 DIALECT = Dialect(
     "claude-code",
     "Claude Code's tools: files, ripgrep's flags, commands with background shells, notebooks, todos and the web.",
@@ -76,8 +90,10 @@ DIALECT = Dialect(
                     schema=_COUNT,
                 ),
                 "limit": Param(description="How many lines to read."),
+                "pages": Param(description="Pages of a PDF to read, such as 3 or 1-5."),
             },
-            description="Read a file as `cat -n` shows it, 2000 lines at most; images as images, notebooks as cells.",
+            description="Read a file as `cat -n` shows it, 2000 lines at most; images as images, notebooks as cells, "
+            "PDF and office files as their text.",
             text=partial(ShownLines.numbered, form="{:>6}\t{}"),
             data=formats.file_object,
         ),
@@ -200,8 +216,9 @@ DIALECT = Dialect(
                     description="Has no effect: commands are always confined.", schema={"type": "boolean"}
                 )
             },
-            fixed={"detach": False, "on_failure": "raise"},
-            description="Run a bash command. Of an output of more than 30000 characters both ends are shown.",
+            fixed={"detach": False, "on_failure": "raise", "keep_folder": True},
+            description="Run a bash command in the folder that the last one ended in. Of an output of more than 30000 "
+            "characters both ends are shown.",
             text=lambda ran: str(ran).replace(
                 f"Still running as job {ran.job}.", f"Command running in background with ID: {ran.job}"
             ),
@@ -219,13 +236,7 @@ DIALECT = Dialect(
             },
             fixed={"action": "output", "new": True},
             description="Show what a background shell has printed since the last look, and how it stands.",
-            text=lambda polled: "\n\n".join(
-                [
-                    f"<status>{'running' if polled.state == 'running' else 'completed'}</status>",
-                    *([f"<exit_code>{polled.exit_code}</exit_code>"] if polled.exit_code is not None else []),
-                    *([f"<stdout>\n{polled.output.rstrip()}\n</stdout>"] if polled.output.strip() else []),
-                ]
-            ),
+            text=_show_polled,
         ),
         View(
             "KillShell",
@@ -235,6 +246,33 @@ DIALECT = Dialect(
             description="End a background shell.",
             text=lambda ended: f"Successfully killed shell: {ended.id} ({ended.command})",
             data=lambda ended: {"message": f"Successfully killed shell: {ended.id}", "shell_id": str(ended.id)},
+        ),
+        View(
+            "TaskOutput",
+            job,
+            {
+                "id": replace(_SHELL, name="task_id"),
+                "block": Param(description="Wait for its end.", required=True),
+                "wait": replace(_WAIT, name="timeout", required=True, schema={**_WAIT.schema, "type": "number"}),
+            },
+            fixed={"action": "output", "new": True},
+            description="Show what a background command has printed since the last look, after its end or a time.",
+            text=_show_polled,
+        ),
+        View(
+            "TaskStop",
+            job,
+            {"id": replace(_SHELL, name="task_id", required=False)},
+            fixed={"action": "kill"},
+            aliases={"shell_id": "task_id"},
+            description="End a background command.",
+            text=lambda ended: f"Successfully stopped task: {ended.id} ({ended.command})",
+            data=lambda ended: {
+                "message": f"Successfully stopped task: {ended.id}",
+                "task_id": str(ended.id),
+                "task_type": "local_bash",
+                "command": ended.command,
+            },
         ),
         View(
             "NotebookEdit",

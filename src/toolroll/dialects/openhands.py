@@ -42,13 +42,13 @@ DIALECT = Dialect(
                     description="Seconds, at most 600",
                     schema={"minimum": 0, "maximum": None},
                 ),
+                "restart": Param("reset", description="Begin in the workspace again"),
             },
-            fixed={"detach": False, "most": _OUTPUT_CHARS, "on_timeout": "say"},
+            fixed={"detach": False, "most": _OUTPUT_CHARS, "on_timeout": "say", "keep_folder": True},
             unused={
                 "is_input": Param(schema={"type": "boolean", "enum": [False]}, description="Commands take no input"),
-                "reset": Param(schema={"type": "boolean"}, description="Nothing is kept between commands"),
             },
-            description="Run a shell command, confined to the workspace.",
+            description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",
             text=vendor_shapes.show_openhands_command,
         ),
         Bundle(

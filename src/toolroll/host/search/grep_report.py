@@ -115,6 +115,22 @@ def keep_files(found: GrepResult, patterns: tuple[str, ...]) -> None:
     found.files = len({row.path for row in found.rows})
 
 
+def drop_lines(found: GrepResult, pattern: str, query: Query, compiled: Compile) -> None:
+    """Leave out the lines that another expression matches too, and context that is left without a match."""
+    from toolroll.text.edit.replace import Finder
+
+    finder = Finder(pattern, regex=True, case=not query.ignore_case, words=False, compiled=compiled)
+    dropped = {line for _, (line, _) in finder.places("\n".join([row.text for row in found.rows]))}
+    rows = [replace(row, column=0) if at in dropped else row for at, row in enumerate(found.rows, 1)]
+    places = enumerate(rows)  # lines of one file that follow each other have the same difference
+    groups = [
+        [row for _, row in group] for _, group in groupby(places, lambda one: (one[1].path, one[1].line - one[0]))
+    ]
+    found.rows = [row for group in groups if any(row.column for row in group) for row in group]
+    found.matches = sum(1 for row in found.rows if row.column)
+    found.files = len({row.path for row in found.rows})
+
+
 @dataclass(frozen=True, slots=True)
 class RowWindow:
     """Which rows are shown, and how: `limit` matches with their context, lines, or files, after those of `offset`."""

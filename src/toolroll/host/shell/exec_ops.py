@@ -84,6 +84,10 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
+    def run_on(self, text: str, *, start: str, seconds: float, **how: Any) -> tuple[CommandRun, str]:
+        """`run` in `start`: where a shell ends elsewhere is not known."""
+        return self.run(text, cwd=start, seconds=seconds, **how), ""
+
     def program(
         self,
         argv: Sequence[Word],

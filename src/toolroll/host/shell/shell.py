@@ -17,6 +17,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
+    FolderReport,
     SealedText,
     StartedCommand,
     Word,
@@ -100,14 +101,39 @@ class Shell:
         merge: bool = True,
         detach_after: float | None = None,
         reads: bool = False,
+        report: FolderReport | None = None,
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
 
-        With `reads` it then reads what is written to the job.
+        With `reads` it then reads what is written to the job. `report` gets the folder that bash ends in.
         """
         self._authorise_text(text, cwd, program)
+        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how |= {} if report is None else {"extra": {"BASH_ENV": report}}
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after, reads=reads)
+            return self.program(argv, cwd=cwd, seconds=seconds, **how)
+
+    def run_on(self, text: str, *, start: str, seconds: float, **how: Any) -> tuple[CommandRun, str]:
+        """`run` in the folder that the session is in, or else in `start`, and stay in the one that bash ends in.
+
+        Also returns a sentence when the next one begins elsewhere than this.
+        """
+        session = self._for().session
+        here = self._entered.get(session, start)
+        try:
+            os.close(self._launcher.folder(here))
+        except (ToolError, OSError):  # it is gone
+            here = start
+        with FolderReport() as report:
+            ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
+            ended = report.read() or here
+        try:
+            self.enter(session, ended)
+        except (ToolError, OSError):
+            self._entered.pop(session, None)
+            return ran, f"The next command begins in the workspace again: {ended!r} is outside, or gone."
+        there = self.entered(session)
+        return ran, f"The next command begins in {there!r}." if there != os.path.normpath(here) else ""
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -35,6 +36,8 @@ def bash(
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
+    keep_folder: Annotated[bool, "Begin in the folder that the last command ended in."] = False,
+    restart: Annotated[bool, "Forget that folder first."] = False,
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
     """Run a shell command, confined to the workspace, without a terminal or input.
@@ -42,6 +45,9 @@ def bash(
     What it leaves running is ended, unless it is a job.
     """
     where = ctx.files.where(cwd)[1]
+    if restart:
+        ctx.shell.resume(ctx.session, where)
+        command = command or ":"
 
     def run() -> CommandResult:
         if args is not None:
@@ -52,6 +58,10 @@ def bash(
             after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
             moves = detach and ctx.limits.jobs > 0
             how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
+            if keep_folder:
+                ran, moved = ctx.shell.run_on(command, start=where, seconds=timeout, program=shell, **how)
+                done = build_result(ran, most, keep)
+                return replace(done, note="\n".join(filter(None, [done.note, moved])))
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
