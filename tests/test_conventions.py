@@ -197,7 +197,6 @@ def test_the_import_is_light():
         "rich",
         "re2",
         "pathspec",
-        "platformdirs",
         "charset_normalizer",
         "argparse",
         "subprocess",

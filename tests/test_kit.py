@@ -23,7 +23,7 @@ from toolroll.policy.rules import Policy
 
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
-        "CancelToken", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
+        "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
         "Image", "Kit",
         "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
     ]  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileInfo, FileOps
     from toolroll.host.shell.exec_ops import ExecOps, Executed
     from toolroll.kit import Kit
+    from toolroll.program_calls import Completed
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ Token = CancelToken
 
 __all__ = [
     "CancelToken",
+    "Completed",
     "Context",
     "Effect",
     "ErrorCode",
@@ -46,6 +48,7 @@ __all__ = [
 
 _LAZY = {
     "Kit": "kit",
+    "Completed": "program_calls",
     "FileInfo": "host.files.file_ops",
     "FileOps": "host.files.file_ops",
     "ExecOps": "host.shell.exec_ops",

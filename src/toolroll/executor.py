@@ -77,7 +77,8 @@ class Executor:
         self._spill = spill
         self._observers = observers
         self._wording = DialectWording(entries)
-        self._chains = _Chains((Authorization(guard), *steps))
+        self._around: tuple[Step, ...] = (Authorization(guard), *steps)
+        self._chains = _Chains(self._around)
 
     def prepare(self) -> None:
         """Do what the first call of each tool would wait for: import it, and build the steps around it."""
@@ -100,12 +101,32 @@ class Executor:
             status, code = result.status, result.error.code if result.error else None
         finally:
             seconds = perf_counter() - started
-            arguments = given if isinstance(given, _OBJECT) else {"": given}
-            record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
-            for observe in self._observers:
-                observe(record)
+            self._observe(ctx, given, status, code, seconds)
         result.meta["seconds"] = seconds
         return result
+
+    def run(self, view: View, arguments: dict[str, Any], ctx: Context) -> Any:
+        """Run a view for a program, with all steps around it: its output as it is; ToolError for an error."""
+        started = perf_counter()
+        ctx.call.name, ctx.call.arguments = view.name, arguments
+        status, code = "raised", None
+        try:
+            output = build_chain(self._around, view)(ctx, view.bind(arguments))
+            status = "success"
+            return output
+        except Exception as error:
+            if (failed := as_tool_error(error)) is None:
+                raise
+            status, code = "error", failed.code
+            raise failed from error
+        finally:
+            self._observe(ctx, arguments, status, code, perf_counter() - started)
+
+    def _observe(self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float) -> None:
+        call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
+        for observe in self._observers:
+            observe(record)
 
     def _run(self, given: Arguments, ctx: Context) -> Result:
         """Run the call that the context names; an error that the model can act on is a result too."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
@@ -17,6 +16,7 @@ Format = Literal["openai", "responses", "anthropic", "gemini", "mcp"]
 """OpenAI's Chat Completions and Responses, Anthropic's Messages, Gemini, and MCP."""
 Schema = dict[str, Any]
 _STRICT_DROPS = frozenset({"default", "minLength", "maxLength"})  # keywords that OpenAI's strict mode refuses
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")  # of a name like read_file, readFile or read-file
 _BOUNDS = _STRICT_DROPS | {"minimum", "maximum", "minItems", "maxItems"}  # those of Anthropic's
 
 
@@ -50,7 +50,7 @@ def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: 
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
         annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
-    title = " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
+    title = " ".join(_WORDS.findall(name)).capitalize() or name
     return {
         "name": name,
         "title": title,
@@ -204,6 +204,8 @@ def wire_text(result: Result) -> str:
 
 
 def _base64(image: Image) -> str:
+    import base64
+
     return base64.b64encode(image.data).decode()
 
 
@@ -249,6 +251,8 @@ def _file_block(file: Image) -> dict[str, Any]:
     kind = file.mime.partition("/")[0]
     if kind in ("image", "audio"):
         return {"type": kind, "data": _base64(file), "mimeType": file.mime}
+    from urllib.parse import quote
+
     uri = f"file://{quote(file.path)}"
     return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": _base64(file)}}
 

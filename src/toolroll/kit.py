@@ -6,14 +6,13 @@ import os
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
-from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
+from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
@@ -23,11 +22,11 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
-from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
+from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
-from toolroll.result import Result
-from toolroll.services import CallOptions, Services
+from toolroll.result import Result, ToolError
+from toolroll.services import CallOptions, Services, change_limits, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
@@ -49,13 +48,14 @@ from toolroll.tool import Tool
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.forks.views import ForkKind
     from toolroll.host.mcp.server import McpServer, RemoteTool
     from toolroll.host.shell.exec_ops import ExecOps
+    from toolroll.text.files.changes import Change
 
-_AFTER_TESTS_SECONDS = 60  # to read a report
 
-
-class Kit:
+class Kit(ProgramCalls):
     """Every tool of one dialect on one workspace, ready to call. Also a context manager.
 
     What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
@@ -102,8 +102,8 @@ class Kit:
         self.dialect = given or dialects.load(settings.dialect, plugins)
         self.mode = _one_of("mode", settings.mode, MODES)
         own = policy if isinstance(policy, Policy) else settings.build_policy()
-        self.policy = _with_dialect(own, self.dialect.profile, None if environment is None else settings)
-        self.limits = _limits(self.dialect.profile.limits, settings.limits)
+        self.policy = with_dialect(own, self.dialect.profile, None if environment is None else settings)
+        self.limits = change_limits(self.dialect.profile.limits, settings.limits)
         self.session = session or os.urandom(8).hex()
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
@@ -127,6 +127,7 @@ class Kit:
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
         self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
+        services.open_fork_kit = None if files or commands else partial(ForkedKit, self)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._rebuild_executor()
@@ -246,6 +247,7 @@ class Kit:
             own.remote,
             own.meaning,
             own.taint,
+            own.forks,
             Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
             cwd,
         )
@@ -338,6 +340,13 @@ class Kit:
         self._catalogue.notify()
         return True
 
+    def fork(self, kind: ForkKind | None = None) -> ForkedKit:
+        """A kit on a copy-on-write copy of the workspace, with a session, jobs and a journal of its own.
+
+        `kind` names one way to copy; else it is the best that works here. ToolError if the workspace cannot be copied.
+        """
+        return cast(ForkedKit, self._services.forks.open(kind).kit)
+
     def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
@@ -396,6 +405,52 @@ class Kit:
         self.close()
 
 
+class ForkedKit(Kit):
+    """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
+
+    def __init__(self, base: Kit, fork: Fork, number: int) -> None:
+        self._base, self._fork = base, fork
+        self.number = number
+        """What `commit` and `discard` of the base know it by."""
+        approve = base._services.guard.approver
+        own: dict[str, Any] = {"policy": base.policy, "approve": approve, "settings": base.settings}
+        super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
+        self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
+
+    @property
+    def kind(self) -> ForkKind:
+        """How the workspace was copied."""
+        return self._fork.kind
+
+    def changes(self) -> list[Change]:
+        """What differs from the base, by path."""
+        return self._base._services.forks.get(self.number).changes()
+
+    def diff(self) -> str:
+        """The same as a patch."""
+        return self._base._services.forks.get(self.number).diff()
+
+    def merge(self, *paths: str) -> Result:
+        """Carry the changes over to the base, all of them or those at these paths, as one entry of its journal.
+
+        ToolError, and nothing is changed, where the base changed too.
+        """
+        from toolroll.tools.shell.commit import commit
+
+        result = self._base._call_own(commit, fork=self.number, paths=list(paths))
+        if result.error is not None:
+            raise ToolError(result.error.code, result.error.message, details=result.error.details)
+        return result
+
+    def drop(self) -> None:
+        """Remove the fork; what was not merged is lost."""
+        self._base._services.forks.drop(self.number)
+
+    def close(self) -> None:
+        self.drop()
+        super().close()
+
+
 def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise ValueError(f"There is no {what} {value!r}. There are: {', '.join(known)}.")
@@ -423,22 +478,3 @@ def _from_server(one: RemoteTool) -> Tool:
 def preset(name: str) -> Policy:
     """A policy by its name, with what the user has configured."""
     return load_settings().build_policy(name)
-
-
-def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
-    """The policy with the dialect's file types where it names none, and the environment of these settings."""
-    if settings is not None:
-        policy = replace(policy, environment=settings.environment)
-    if policy.extensions is None and profile.extensions is not None:
-        return replace(policy, extensions=profile.extensions)
-    return policy
-
-
-def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
-    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
-        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
-    try:
-        return replace(limits, **changes)
-    except TypeError:
-        names = ", ".join(Limits.__slots__)
-        raise ValueError(f"Unknown limit among {', '.join(changes)}. There are: {names}.") from None

@@ -93,3 +93,12 @@ def test_the_tools_that_were_asked_for(toolroll: Run, words: tuple[str, ...], na
     status, out, err = toolroll("mcp", *words, stdin=request(1, "tools/list"))
     assert (status, err) == (0, "")
     assert [one["name"] for one in json.loads(out)["result"]["tools"]] == names
+
+
+def test_tools_by_name_are_checked_once_and_listed_at_once_afterwards(toolroll: Run, env: dict[str, str]) -> None:
+    words, asked = ("mcp", "--tools", "stat, read"), request(1, "tools/list")
+    first, second = (toolroll(*words, stdin=asked) for _ in range(2))
+    assert first == second
+    (kept,) = Path(env["XDG_STATE_HOME"], "toolroll", "listed").iterdir()
+    kept.write_text('{"": [{"name": "as kept"}], "all": [], "core": []}')
+    assert "as kept" in toolroll(*words, stdin=asked)[1]

@@ -9,7 +9,7 @@ from toolroll import Effect, Kit, Token, ToolError, tool
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
-from toolroll.mcp.kit_backend import KitBackend
+from toolroll.mcp.kit_backend import KitBackend, list_tools
 
 
 class Peer:
@@ -70,6 +70,12 @@ def test_a_client_is_shown_what_fits_it(ws, tmp_path):
     assert (hints["call_read_tool"], hints["call_tool"]) == (True, False)
     assert all(one["title"] for one in plain)
     backend.close()
+
+
+def test_the_tool_for_our_own_agent_is_only_shown_if_it_is_named(ws, tmp_path):
+    for tools, shown in (("all", False), ("core", False), (["read", "finish"], True)):
+        with Kit(ws, state_dir=tmp_path / "state", tools=tools) as kit:
+            assert any("finish" in names(one) for one in list_tools(kit).values()) == shown
 
 
 def test_a_model_gets_one_answer(ws, tmp_path, put):
@@ -139,7 +145,7 @@ def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path,
     assert len(kits) == (old is None)
     assert backend.tools() == first
     backend.open_ahead()
-    now = kits[0].definitions("mcp")
+    now = list_tools(kits[0])[""]
     assert (first, backend.tools()) == (old[""] if old else now, now)
     [saved] = store.saved
     assert (store.loads, saved[""], told) == (1, now, [] if old is None else ["tools"])

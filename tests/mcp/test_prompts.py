@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.mcp import prompts as module
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.prompts import PROMPTS, Prompt, PromptArgument, find_prompt
 
@@ -69,3 +71,7 @@ def test_prompts_that_cannot_be_filled_in():
 def test_paths_are_completed_for_arguments_that_are_paths():
     paths = {prompt.name: [one.name for one in prompt.arguments if one.path] for prompt in PROMPTS}
     assert {name: found for name, found in paths.items() if found} == {"fix-tests": ["target"], "explain": ["path"]}
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

@@ -114,7 +114,7 @@ def test_tools_that_are_not_listed_are_called_all_the_same(plain):
 
 
 def test_the_list_comes_from_the_last_run_and_is_held_against_the_kit(ws, tmp_path, open_kit):
-    wanted = open_kit().definitions("mcp")
+    wanted = shown(open_kit())
     listed = tmp_path / "s" / "toolroll" / "listed"
 
     def list_of_a_run(calls):

@@ -14,8 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import platformdirs
 import pytest
+
+from toolroll.host.runtime import user_folders
 
 _WANTED = Path(__file__).with_name("package.json")
 _SECONDS = 300
@@ -37,7 +38,7 @@ def packages(wanted: Path = _WANTED) -> Path:
 
 def _installed(wanted: Path) -> Path:
     version = hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]
-    cache = platformdirs.user_cache_path("toolroll-tests")
+    cache = Path(f"{user_folders.cache_dir()}-tests")
     folder = cache / f"npm-{version}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)

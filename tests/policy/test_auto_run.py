@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy import auto_run as module
 from toolroll.policy.auto_run import TABLE, could_be_repository, runs_by_itself
 
 
@@ -49,3 +51,7 @@ def test_where_a_write_could_make_a_repository():
     assert could_be_repository(("a", "hooks", "post-merge")) == [1]
     assert could_be_repository(("config",)) == [0]
     assert could_be_repository(("src", "main.py")) == []
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

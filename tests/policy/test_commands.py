@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.values import assert_values
+from toolroll.policy import commands as module
 from toolroll.policy.commands import (
     PRESETS,
     STANDARD,
@@ -658,3 +660,7 @@ def test_a_function_hides_the_program_of_its_name_also_in_its_own_body():
 def test_what_follows_a_closed_descriptor_is_a_word_of_the_command():
     assert judge("rm -rf >&- /").decision == "deny"
     assert judge("ls 2>&- a").decision == "allow"
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.values import assert_values
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
 
@@ -145,3 +146,7 @@ def test_other_names_can_be_protected_and_compose():
 )
 def test_a_path_climbs_when_it_leads_above_its_start(path, climbs):
     assert paths.climbs(path) is climbs
+
+
+def test_values_stay_as_they_are():
+    assert_values(paths)

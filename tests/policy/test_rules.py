@@ -4,6 +4,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy import rules as module
 from toolroll.policy.decision import Rule
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES, PRESETS, Policy, has_paths, judge, judge_path
@@ -136,3 +138,7 @@ def test_what_an_operator_gets_without_asking():
     assert MODES["thinking"] == READ | NETWORK
     with pytest.raises(FrozenInstanceError):
         policy.network = True
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

@@ -3,10 +3,12 @@
 import http.server
 import threading
 
+import jsonschema_rs
 import pytest
 
-from toolroll import ToolError
+from toolroll import Kit, ToolError
 from toolroll.schema import Checker, object_schema
+from toolroll.schema.check import is_plainly_valid
 
 SCHEMA = object_schema(
     {
@@ -137,3 +139,22 @@ def test_a_reference_to_an_address_or_file_is_never_followed(server, tmp_path):
         with pytest.raises(ToolError, match="may not refer"):
             Checker({"type": "object", "properties": {"a": {"$ref": reference}}}).check({"a": 1})
     assert asked == []
+
+
+def test_what_is_taken_without_the_validator_is_valid(ws):
+    words = ["", "a", "file", "é", "\ud800", 0, 1, -3, 7, 10**40, 1.0, True, False, None, [], ["a"], {}, {"a": 1}]
+    with Kit(ws) as kit:
+        schemas = [SCHEMA, *(entry.schema for entry in kit.entries())]
+    taken = 0
+    for schema in schemas:
+        validator = jsonschema_rs.validator_for(schema)
+        required = dict.fromkeys(schema.get("required", ()), "file")
+        for name in (*schema["properties"], "other"):
+            for word in words:
+                for arguments in ({name: word}, required | {name: word}):
+                    if is_plainly_valid(schema, arguments):
+                        taken += 1
+                        assert validator.is_valid(arguments), (schema, arguments)
+    assert taken > 100
+    assert is_plainly_valid(SCHEMA, {"path": "a", "limit": 9, "kind": "file", "flag": False})
+    assert not is_plainly_valid({"type": "object", "properties": {"a": {}}, "minProperties": 1}, {})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.agent.loop import Agent, RunOutcome
-from toolroll.agent.patches import build_patch, list_omitted
 from toolroll.chains import LinkedToken
 from toolroll.host.files.copies import Copies
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.text.patch.write import build_patch, list_omitted
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient

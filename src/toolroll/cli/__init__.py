@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from toolroll.cli.command import Command, UsageError, make_parser, parse
-from toolroll.text.names import suggest_name
 
 __all__ = ["COMMANDS", "main"]
 
@@ -125,6 +124,8 @@ def _run(argv: list[str]) -> int:
             return print_candidates(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
+        from toolroll.text.names import suggest_name
+
         hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)
         raise UsageError(f"There is no command {argv[0]!r}.{hint} There are: {', '.join(COMMANDS)}.")
     args = parse(command, argv[1:])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolroll.text.names import suggest_name
+import msgspec
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,8 +20,7 @@ class UsageError(Exception):
     """The command line is wrong; the message says what to type instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """One option, or a positional argument when its flag has no dash."""
 
     flags: tuple[str, ...]
@@ -53,8 +52,7 @@ class Option:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, default=self.default)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """`toolroll NAME ...`. `run` gets the parsed options and returns the exit status."""
 
     name: str
@@ -69,11 +67,12 @@ class Command:
     """Returns completions for an argument, by the options before it."""
 
 
+_WIDTH = 80  # of a help that nobody sees: to ask the terminal imports much
 HELP = Option(("--help", "-h"), "Show this help.")
 
 
-def make_parser(command: Command) -> ArgumentParser:
-    """The parser of one command; it raises UsageError."""
+def make_parser(command: Command, width: int | None = None) -> ArgumentParser:
+    """The parser of one command; it raises UsageError. Its help is as wide as the terminal, or `width`."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
@@ -84,7 +83,7 @@ def make_parser(command: Command) -> ArgumentParser:
         prog=f"toolroll {command.name}",
         description=command.about,
         epilog=command.more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=width),
         add_help=False,
         allow_abbrev=False,
     )
@@ -95,7 +94,7 @@ def make_parser(command: Command) -> ArgumentParser:
 
 def parse(command: Command, argv: Sequence[str]) -> Namespace:
     """Parse the options of one command; raises UsageError."""
-    args = make_parser(command).parse_intermixed_args(list(argv))
+    args = make_parser(command, _WIDTH).parse_intermixed_args(list(argv))
     for option in command.options:
         value: Any = getattr(args, option.name)
         if option.choices is not None and value != option.default and not args.help:
@@ -108,4 +107,6 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
     names = list(known)
     if given in names:
         return given
+    from toolroll.text.names import suggest_name
+
     raise UsageError(f"There is no {what} {given!r}.{suggest_name(given, names)} There are: {', '.join(names)}.")

@@ -75,12 +75,11 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "structured": args.structured,
         "one_client": not args.http,
     }
-    if isinstance(tools, list):  # check the names now, not at the first call
-        _check_names(open_kit)
-        return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
     tool_list = _find_tool_list(settings, chosen, args.workspace or ".")
+    if isinstance(tools, list) and tool_list.load() is None:  # check the names now, not at the first call
+        _check_names(open_kit)
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
@@ -88,22 +87,23 @@ def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolList
     """The list in the package where nothing changes it, else that of the last run with the same options."""
     from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
     from toolroll.host.plugin_sources import find_plugins
+    from toolroll.host.runtime import user_folders
 
     plugins = find_plugins(workspace, settings.plugins)
     servers = _servers_stamp(settings.mcp)
     options = (settings.mode, chosen, settings.policy)
     if (plugins, servers, *options) == ([], "", "code", None, "standard"):
         return ShippedToolLists(settings.dialect)
-    return ToolListCache(_state_home(), settings.dialect, *map(str, options), str(plugins), servers)
+    return ToolListCache(user_folders.state_dir(), settings.dialect, *map(str, options), str(plugins), servers)
 
 
 def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
     """A text that changes with the configured MCP servers; empty if there are none."""
-    import platformdirs
+    from toolroll.host.runtime import user_folders
 
     if isinstance(mcp, dict):
         return str(mcp)
-    path = mcp or os.path.join(platformdirs.user_config_dir("toolroll"), "mcp.json")
+    path = mcp or os.path.join(user_folders.config_dir(), "mcp.json")
     try:
         status = os.stat(path)
     except OSError:
@@ -224,12 +224,6 @@ def _say_how_to_approve(client: Mapping[str, Any]) -> None:
         _warn("This client asks its user before changes and commands.")
     else:
         _warn("This client cannot ask its user. Answer in another terminal: toolroll approve --watch")
-
-
-def _state_home() -> str:
-    import platformdirs
-
-    return platformdirs.user_state_dir("toolroll")
 
 
 def _install(args: Namespace) -> int:

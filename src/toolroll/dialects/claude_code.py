@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from toolroll import formats
+from toolroll import formats, vendor_shapes
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.host.search.grep_report import Matches
 from toolroll.policy.limits import Limits
@@ -61,18 +60,6 @@ _TODOS = {
     },
 }
 _DOMAINS = {"type": "array", "items": {"type": "string"}}
-
-
-def _show_polled(polled: Any) -> str:
-    """How a background command stands, and what it has printed."""
-    return "\n\n".join(
-        [
-            f"<status>{'running' if polled.state == 'running' else 'completed'}</status>",
-            *([f"<exit_code>{polled.exit_code}</exit_code>"] if polled.exit_code is not None else []),
-            *([f"<stdout>\n{polled.output.rstrip()}\n</stdout>"] if polled.output.strip() else []),
-        ]
-    )
-
 
 DIALECT = Dialect(
     "claude-code",
@@ -236,7 +223,7 @@ DIALECT = Dialect(
             },
             fixed={"action": "output", "new": True},
             description="Show what a background shell has printed since the last look, and how it stands.",
-            text=_show_polled,
+            text=vendor_shapes.show_claude_polled,
         ),
         View(
             "KillShell",
@@ -257,7 +244,7 @@ DIALECT = Dialect(
             },
             fixed={"action": "output", "new": True},
             description="Show what a background command has printed since the last look, after its end or a time.",
-            text=_show_polled,
+            text=vendor_shapes.show_claude_polled,
         ),
         View(
             "TaskStop",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.tree import FileTree
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.forks.forks import Forks
     from toolroll.host.git.repository import Repository
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.history import History
@@ -54,6 +55,8 @@ class Context:
     """Ranks by meaning, where an embedding model is set up."""
     taint: Taint
     """Secrets that were read and must not be sent without a question."""
+    forks: Forks
+    """Copies of the workspace to try something in."""
     call: Call
     cwd: str = "."
     auto_run: list[str] = field(default_factory=list)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.trust import WorkspaceError, examine
+from toolroll.host.forks.fork import describe_forks
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.models.embedding.model_files import MODELS, ModelStore
 from toolroll.host.runtime import processes
@@ -104,6 +105,7 @@ def _places(workspace: str) -> list[Fact]:
             kernel,
             "the kernel keeps paths inside the workspace" if kernel else f"missing: {walk}",
         ),
+        Fact("files", "forks", *describe_forks(root.path)),
         Fact(
             "files",
             "O_TMPFILE",

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
+from toolroll.host.runtime import user_folders
 from toolroll.policy.decision import Rule
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
@@ -138,9 +139,7 @@ def configure(workspace: str | os.PathLike[str] = ".", over: Iterable[Layer] = (
 
 def config_path(name: str = "") -> str:
     """The user's configuration folder, or a file in it, whether or not it exists."""
-    import platformdirs
-
-    return os.path.join(platformdirs.user_config_dir("toolroll"), name)
+    return os.path.join(user_folders.config_dir(), name)
 
 
 def _merge(layers: Iterable[Layer], hints: tuple[str, ...]) -> Configuration:

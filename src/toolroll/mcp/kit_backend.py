@@ -135,8 +135,7 @@ class KitBackend:
             return lists[""]
         profile = find_profile(client or {})
         loaded = {one["name"] for one in lists["core"]} if profile.loads else ()
-        listed = (one for one in lists[profile.tools or ""] if one["name"] != _FOR_AGENTS)
-        return [mark_loaded(one) if one["name"] in loaded else one for one in listed]
+        return [mark_loaded(one) if one["name"] in loaded else one for one in lists[profile.tools or ""]]
 
     def _tool_lists(self) -> ToolLists:
         """The tools of the kit or, until it is open, those that were stored."""
@@ -359,4 +358,7 @@ def _add_turns(kit: Kit, turns: object) -> None:
 
 def list_tools(kit: Kit) -> ToolLists:
     """Every list of a kit's tools that a client may get."""
-    return {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}
+    lists: ToolLists = {"": kit.definitions("mcp"), **{one: kit.definitions("mcp", tools=one) for one in _CHOICES}}
+    asked = () if isinstance(kit.settings.tools, str) else kit.settings.tools or ()
+    left_out = {_FOR_AGENTS}.difference(asked)
+    return {choice: [one for one in tools if one["name"] not in left_out] for choice, tools in lists.items()}

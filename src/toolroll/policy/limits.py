@@ -35,6 +35,8 @@ class Limits:
     """A command with more processes is killed."""
     file_bytes: int = 8 * 1024**3
     """The largest file that a command may write."""
+    fork_bytes: int = 2 * 1024**3
+    """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
 

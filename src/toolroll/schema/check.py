@@ -72,6 +72,8 @@ class Checker:
         return [_sentence(error, self.schema) for error in errors]
 
     def _valid(self, arguments: Mapping[str, Any]) -> bool:
+        if is_plainly_valid(self.schema, arguments):
+            return True
         try:
             return self._validator.is_valid(arguments)
         except (ValueError, RecursionError):
@@ -82,6 +84,31 @@ class Checker:
         import jsonschema_rs
 
         return jsonschema_rs.validator_for(self.schema, retriever=_refuse)
+
+
+_PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
+_PLAIN_VALUE = frozenset({"type", "description", "default", "enum", "minLength", "minimum", "maximum"})
+_PLAIN_TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer"}
+
+
+def is_plainly_valid(schema: Schema, arguments: Mapping[str, Any]) -> bool:
+    """True where simple values fit a simple schema; all else is for the validator, which takes long to import."""
+    if schema.get("type") != "object" or not schema.keys() <= _PLAIN_OBJECT:
+        return False
+    known = schema.get("properties", {})
+    there = all(name in arguments for name in schema.get("required", ()))
+    return there and all(name in known and _fits_plainly(known[name], value) for name, value in arguments.items())
+
+
+def _fits_plainly(schema: Schema, value: Any) -> bool:
+    kind = type(value)
+    if kind not in _PLAIN_TYPES or schema.get("type") != _PLAIN_TYPES[kind] or not schema.keys() <= _PLAIN_VALUE:
+        return False
+    if kind is str:  # not every text can be encoded
+        long_enough = len(value) >= schema.get("minLength", 0)
+        return value.isascii() and long_enough and value in schema.get("enum", (value,))
+    within = kind is bool or schema.get("minimum", 0) <= value <= schema.get("maximum", 1 << 30)
+    return within and "enum" not in schema
 
 
 def _correct(arguments: Mapping[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:

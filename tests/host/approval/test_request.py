@@ -5,7 +5,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.values import assert_values
 from toolroll import Context, Effect, dialects, tool
+from toolroll.host.approval import request as module
 from toolroll.host.approval.request import MAX_ROWS, ApprovalRequest
 from toolroll.mcp.approval import question
 from toolroll.policy.commands import Rule
@@ -195,3 +197,7 @@ def test_a_request_cannot_be_changed():
         with pytest.raises(FrozenInstanceError):
             setattr(request, name, "other")
     assert not hasattr(request, "__dict__")
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.values import assert_values
 from toolroll import Executed, FileInfo, Kit, Policy, Result
+from toolroll.host.files import file_ops as module
 from toolroll.policy.commands import Rule
 
 
@@ -234,3 +236,7 @@ def test_other_tools_that_read_and_write_whole_files_work_too(native: Kit, memor
     assert native.call("multiedit", {"pattern": "**/*.py", "find": "needle", "replace": "pin"}).ok
     assert "lines: 3" in native.call("stat", {"path": "a.txt"}).text
     assert (memory.files["src/b.py"], memory.files["src/deep/c.py"]) == (b"pin = 1\n", b"x = 'pin'\n")
+
+
+def test_values_stay_as_they_are() -> None:
+    assert_values(module)

@@ -35,6 +35,7 @@ from toolroll.text.search import globs
         (r"\!a", "!a", "a"),
         ("a   ", "a", "b"),
         ("a\\ ", "a\\s".replace("\\s", " "), "a"),
+        ("a\\\\ ", "a\\", "a"),  # the second backslash is no protection, but a part of the name
         ("a\r\nb\r\n", "a b", "c"),
         ("[a-c].x", "a.x", "d.x"),
         ("[a", "", "a [a"),
@@ -55,7 +56,22 @@ def test_rules(rules: str, ignored: str, kept: str) -> None:
     assert [path for path in kept.split() if verdict(path) is True] == []
 
 
-NAMES = [*"abc.x~-]!^", "a.py", "a.pyc", "a.pyo", "a.pyx", "x.py[cod]", "log", "logs", "blog", "a.b~", "a-b.x", "*"]
+NAMES = [
+    *"abc.x~-]!^",
+    "a.py",
+    "a.pyc",
+    "a.pyo",
+    "a.pyx",
+    "x.py[cod]",
+    "log",
+    "logs",
+    "blog",
+    "a.b~",
+    "a-b.x",
+    "*",
+    "dog",
+    "lop",
+]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +82,7 @@ NAMES = [*"abc.x~-]!^", "a.py", "a.pyc", "a.pyo", "a.pyx", "x.py[cod]", "log", "
         ("*.py[co]", "a.pyc a.pyo"),
         ("log*", "log logs"),
         ("*log", "log blog"),
+        ("a.py?", "a.pyc a.pyo a.pyx"),
         ("*log*", "log logs blog"),
         ("a*.x", "a-b.x"),
         ("[]a]", "a ]"),
@@ -201,6 +218,23 @@ def test_no_ignore_file_is_slow(tmp_path: Path) -> None:
     (tmp_path / ("a" * 250)).touch()
     with Root(str(tmp_path)) as root:
         assert [seen.path for seen in Walk(root.fd)] == ["a" * 250]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "strange"),
+    [
+        (".gitignore", b"*.log\n[ab]\n# {a}\n", False),
+        (".ignore", b"a\n*.{a,b}\n", True),
+        (".rgignore", b"[a\n", True),
+        (".gitignore", b"a\t\n", True),
+        (".gitignore", b"\xff\n", True),
+        ("other", b"[a\n", False),
+    ],
+)
+def test_what_ripgrep_reads_otherwise_than_git(name: str, text: bytes, strange: bool, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text)
+    with Root(str(tmp_path)) as root:
+        assert ignore.needs_own_walk(root.fd) is strange
 
 
 def test_rules_are_true_if_there_are_any():

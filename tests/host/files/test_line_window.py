@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.values import assert_values
 from toolroll.host.files import line_window
 from toolroll.host.files import line_window as window
 from toolroll.host.files.line_window import LineIndex, LineIndexCache
@@ -220,3 +221,7 @@ def test_a_sparse_file_takes_neither_its_size_nor_long(sparse: Path, tmp_path: P
     assert len(answers) == len(calls)
     assert megabytes < 256
     assert seconds < 40
+
+
+def test_values_stay_as_they_are() -> None:
+    assert_values(line_window, "LineIndex")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 
 import pytest
 
+from tests.values import assert_values
 from toolroll import ToolError
 from toolroll.host.files import openat
 from toolroll.host.files.openat import STEP, FolderSync, link_target, not_a_file, openat2, os_error, walk
@@ -145,7 +147,7 @@ def test_the_mode_and_the_place_beside(root, ws):
             assert (ws / "d/x").read_text() == "X"
 
 
-def test_one_process_at_a_time_changes_a_folder(root, ws):
+def test_one_process_at_a_time_changes_a_folder(root, ws, monkeypatch):
     import fcntl
 
     with root.place("x") as place:
@@ -153,8 +155,11 @@ def test_one_process_at_a_time_changes_a_folder(root, ws):
         with place.alone(), pytest.raises(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
+        assert openat._PATIENCE >= 5
+        monkeypatch.setattr(openat, "_PATIENCE", 0.2)
+        begun = time.monotonic()
         with place.alone():  # somebody keeps it: not waited for without end
-            pass
+            assert time.monotonic() - begun >= 0.2
         os.close(fd)
 
 
@@ -182,3 +187,7 @@ def test_each_folder_is_synced_once_and_closed(root, ws, monkeypatch):
             folders.add(three)
             assert len(synced) == 2
     assert open_descriptors() == before
+
+
+def test_values_stay_as_they_are():
+    assert_values(openat, "PathHandle")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.files.openat import walk
 from toolroll.host.files.root import Root
+from toolroll.host.files.trust import Trust
 from toolroll.result import ErrorCode, ToolError
 
 FUZZED = [10_000, pytest.param(100_000, marks=pytest.mark.slow)]
@@ -201,6 +203,47 @@ def test_a_workspace_behind_a_link_has_both_names(workspace, kernel, tmp_path):
         assert root.text(f"{tmp_path}/alias/sub/b.txt") == root.text("sub//b.txt") == "sub/b.txt"
 
 
+def test_the_names_of_a_workspace(workspace, kernel, tmp_path):
+    (tmp_path / "link").symlink_to(workspace)
+    with Root(f"{tmp_path}/link", kernel=kernel) as root:
+        assert (root.name, root.path, root.folders) == ("link", str(workspace), (str(workspace),))
+        assert root.owner(("sub", "b.txt")) == ("", root, ("sub", "b.txt"))
+        assert root.absolute(("sub", "b.txt")) == f"{workspace}/sub/b.txt"
+        named = (f"{tmp_path}/link/x", str(workspace), "/etc", f"{workspace}-evil")
+        assert [root.names(path) for path in named] == [True, True, False, False]
+        assert (root.kernel, root.opener is walk) == (kernel, not kernel)
+
+
+def test_whether_there_is_anything_at_a_path(root, workspace):
+    (workspace / "dangling").symlink_to("nosuch")
+    found = [root.has(path) for path in ("a.txt", "sub", "dangling", "nosuch", "nosuch/x", "../outside")]
+    assert found == [True, True, True, False, False, False]
+
+
+def test_what_is_hidden_is_opened_by_no_path(workspace, kernel):
+    (workspace / "way").symlink_to("sub")
+    with Root(str(workspace), kernel=kernel, trust=lambda path: Trust(path, hide=[f"{path}/sub"])) as root:
+        before = fd_count()
+        assert content(root, "a.txt") == "hello"
+        for path in ("sub/b.txt", "way/b.txt", "sub/new"):
+            assert refusal(root.place, path) is ErrorCode.SECURITY
+            assert refusal(root.folder, os.path.dirname(path)) is ErrorCode.SECURITY
+        assert refusal(root.file, "way/b.txt") is ErrorCode.SECURITY
+        os.close(root.folder())
+        assert fd_count() == before
+
+
+@pytest.mark.parametrize(("links", "found"), [(40, True), (41, False)])
+def test_a_place_is_found_through_so_many_links(root, workspace, links, found):
+    for number in range(links):
+        (workspace / f"l{number}").symlink_to(f"l{number + 1}" if number + 1 < links else "a.txt")
+    if found:
+        with root.place("l0") as place:
+            assert place.path == "a.txt"
+    else:
+        assert refusal(root.place, "l0") is OSError
+
+
 def test_a_workspace_must_be_a_folder_and_is_closed_once(workspace):
     with pytest.raises(NotADirectoryError):
         Root(str(workspace / "a.txt"))
@@ -259,6 +302,7 @@ def test_the_workspace_itself_is_no_place(root, workspace, path):
 
 
 def test_missing_folders_are_made_only_when_asked(root, workspace):
+    assert refusal(root.folder, "missing") is FileNotFoundError
     assert refusal(root.place, "x/y/new.txt") is FileNotFoundError
     before = fd_count()
     with root.place("x/y/new.txt", create=True) as place:

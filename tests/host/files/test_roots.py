@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolroll import Kit, Policy, Result
+from toolroll import Kit, Policy, Result, ToolError
+from toolroll.host.files.roots import make_root
+from toolroll.host.files.trust import Trust
 from toolroll.policy.commands import Rule
 
 Files = dict[str, str]
@@ -191,6 +193,32 @@ def test_a_root_is_named_as_it_was_given(ws: Path, lib: Path, tmp_path: Path) ->
         for there in (tmp_path / "current", lib):
             made = data(kit.call("write", {"path": f"{there}/new.txt", "content": str(there)}))
             assert made["path"] == "current/new.txt"
+
+
+def test_a_group_is_one_root_to_those_above(ws: Path, lib: Path) -> None:
+    fill(ws, {"main.py": "1"})
+    fill(lib, {"hidden/inner/x": ""})
+
+    def trust(path: str) -> Trust:
+        return Trust(path, [f"{path}/locked"], [f"{path}/hidden/inner"])
+
+    with make_root(str(ws), [str(lib)], folder_mode=0o755, trust=trust) as group:
+        there = ("main.py", "none", "lib", "lib/a.py", "lib/none", f"{lib}/src")
+        assert [group.has(path) for path in there] == [True, False, True, True, False, True]
+        for path, text in (("main.py", b"1"), ("lib/src/deep.py", b"needle = 2\n")):
+            with os.fdopen(group.open(path), "rb") as file:
+                assert file.read() == text
+        assert group.owner(("lib", "src", "deep.py")) == ("lib", group.others["lib"], ("src", "deep.py"))
+        assert group.trust.locks == ("locked", "lib/locked")
+        assert group.trust.hidden_in(("lib",)) == ["hidden/inner"]
+        group.trust.check_read(("lib", "src", "hidden", "inner"))
+        with pytest.raises(ToolError, match="tools neither read nor change"):
+            group.trust.check_read(("lib", "hidden", "inner"))
+        for path in ("new/x", "lib/new/x"):
+            with pytest.raises(FileNotFoundError):
+                group.place(path)
+    with make_root(str(ws), [], folder_mode=0o755, trust=trust) as root:
+        assert (root.folders, root.has("lib")) == ((str(ws),), False)
 
 
 def test_code_is_understood_in_every_root(kit: Kit) -> None:

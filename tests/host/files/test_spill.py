@@ -91,6 +91,14 @@ def test_the_same_text_again_is_not_written_again(spill: Spill, tmp_path: Path) 
     assert time.time() - (tmp_path / "spill" / first.removeprefix("spill:")).stat().st_mtime < 60
 
 
+def test_the_folder_of_the_kept_texts_stays_open_until_the_end(spill: Spill, tmp_path: Path) -> None:
+    root = spill.root()
+    assert spill.root() is root
+    assert root.path == str(tmp_path / "spill")
+    spill.close()
+    assert spill.root() is not root
+
+
 def test_a_text_that_was_removed_is_written_again(spill: Spill, tmp_path: Path) -> None:
     (tmp_path / "spill" / spill.keep("text").removeprefix("spill:")).unlink()
     assert content(tmp_path, spill.keep("text")) == b"text"
@@ -115,12 +123,12 @@ def test_what_is_kept_is_looked_at_seldom(spill: Spill, tmp_path: Path, monkeypa
 
 def test_no_more_is_kept_than_there_is_room_for(spill: Spill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 1000)
-    handles = [spill.keep(f"{number:0100}") for number in range(30)]
-    for days, handle in enumerate(reversed(handles[20:])):
+    handles = [spill.keep(f"{number:0100}") for number in range(31)]
+    for days, handle in enumerate(reversed(handles[21:])):
         aged(tmp_path, handle, days // 4)
-    assert kept(tmp_path) == set(handles[20:])
+    assert kept(tmp_path) == set(handles[21:])
     last = spill.keep("x" * 250)
-    assert kept(tmp_path) - {last} < set(handles[20:])
+    assert kept(tmp_path) - {last} < set(handles[21:])
     assert sum(path.stat().st_size for path in (tmp_path / "spill").iterdir()) == 950
 
 

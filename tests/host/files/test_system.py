@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.files.system import _open_to, _private, carve_out, real, system
+from tests.values import assert_values
+from toolroll.host.files import system as module
+from toolroll.host.files.system import _open_to, _private, _system, carve_out, real, system
 
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("needs root on Linux, who alone can give files away", allow_module_level=True)
@@ -67,6 +69,35 @@ def test_a_list_of_users_counts(tmp_path: Path) -> None:
 def test_each_look_at_the_system_is_another_one() -> None:
     assert system() is system()
     assert replace(system()) != system()
+
+
+def test_what_is_shown_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    etc, outside = tmp_path / "etc", tmp_path / "outside"
+    etc.mkdir()
+    outside.touch()
+    for name, owner, mode in (("open", US, 0o644), ("group", OTHERS, 0o640), ("shut", OTHERS, 0o600)):
+        (etc / name).touch()
+        (etc / name).chmod(mode)
+        os.chown(etc / name, owner, US)
+    monkeypatch.setattr(module, "ETC", str(etc))
+    files = []
+    for resolver in (outside, etc / "open", etc / "missing"):
+        monkeypatch.setattr(module, "_RESOLVER", str(resolver))
+        files.append(_system.__wrapped__(0, US, frozenset()).files)
+    assert files == [(str(outside),), (), ()]
+    found = system()
+    assert (found.hidden, found.covered, found.settings) == (
+        (f"{etc}/group", f"{etc}/shut"),
+        (f"{etc}/group",),
+        (f"{etc}/open",),
+    )
+    assert "/usr" in found.folders
+    other = _system.__wrapped__(0, OTHERS, frozenset())
+    assert (other.hidden, other.covered, other.settings) == ((), (), (str(etc),))
+
+
+def test_a_system_stays_as_it_was_found() -> None:
+    assert_values(module)
 
 
 def test_the_outermost_private_paths_and_what_is_left_without_them(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.values import assert_values
 from toolroll import ToolError
 from toolroll.host.files import tree as module
 from toolroll.host.runtime.cancellation import CancelToken
@@ -214,3 +215,7 @@ def test_an_item_cannot_be_changed(tree):
     with pytest.raises(FrozenInstanceError):
         item.path = "b"
     assert not hasattr(item, "__dict__")
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

@@ -13,7 +13,7 @@ import pytest
 
 import toolroll
 from toolroll import Kit
-from toolroll.host.files.trust import WorkspaceError, _found, _trail, examine
+from toolroll.host.files.trust import Trust, WorkspaceError, _found, _trail, examine
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
@@ -222,9 +222,10 @@ def test_what_lies_around_the_workspace_is_not_imported(ws, tmp_path, open_kit, 
     own = [one for one in sys.path if one not in ("", ".")]
     around = ["", ".", "sub", str(ws), str(ws / "sub"), str(tmp_path), str(tmp_path / "link"), f"{ws}/../{ws.name}"]
     monkeypatch.chdir(ws)
-    monkeypatch.setattr(sys, "path", [*around, *own, str(tmp_path / "apart")])
+    apart = [str(tmp_path / "apart"), f"{tmp_path}/apart/../apart"]
+    monkeypatch.setattr(sys, "path", [*around, *own, *apart])
     open_kit()
-    assert sys.path == [*own, str(tmp_path / "apart")]
+    assert sys.path == [*own, *apart]
     monkeypatch.chdir(tmp_path / "apart")
     monkeypatch.setattr(sys, "path", ["", *own])
     open_kit()
@@ -264,8 +265,11 @@ def test_a_home_and_what_holds_one_are_refused(home, tmp_path, folder):
     system = pwd.getpwuid(os.geteuid()).pw_dir
     if folder == "{system}" and not os.access(system, os.R_OK | os.X_OK):
         pytest.skip(f"the home folder that the system names, {system}, is not there")
+    path = folder.format(home=home, link=tmp_path / "link", system=system)
     with pytest.raises(WorkspaceError, match=r"name a folder .*-C DIR.*, or say that you mean it .*--wide"):
-        Kit(folder.format(home=home, link=tmp_path / "link", system=system))
+        Kit(path)
+    with pytest.raises(WorkspaceError, match="whole machine" if folder == "/" else "is a home folder or holds one"):
+        examine(path)
     assert list(home.rglob("*")) == [home / "sub"]
     with Kit(home / "sub") as kit:
         assert kit.workspace == str(home / "sub")
@@ -406,6 +410,19 @@ def test_no_setting_opens_our_configuration_to_commands(ws, tmp_path, tier, monk
 def test_an_ordinary_workspace_has_nothing_locked_or_hidden(ws):
     found = examine(str(ws))
     assert (found.locks, found.hides) == ((), False)
+
+
+def test_what_modules_come_from_is_no_workspace_and_what_else_a_prefix_holds_may_be_one(ws, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(ws.parent))  # as /usr of /usr/src/app
+    assert examine(str(ws)).locks == ()
+    imports, _ = _found((f"{ws}/site-packages", f"{ws}/modules.zip", f"{ws}/other"))
+    assert {one for one in imports if one.startswith(f"{ws}/")} == {f"{ws}/site-packages", f"{ws}/modules.zip"}
+
+
+def test_a_workspace_that_is_the_whole_machine_has_its_folders_one_by_one():
+    tops = list(Trust("/", ["/usr"], ["/proc"])._tops())
+    assert ("/tmp" in tops, "/usr" in tops, "/proc" in tops) == (True, False, False)
+    assert [one for one in tops if os.path.islink(one) or not os.path.isdir(one)] == []
 
 
 @pytest.mark.parametrize(("links", "resolved"), [(40, True), (41, False)])

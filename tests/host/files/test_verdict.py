@@ -12,7 +12,8 @@ from toolroll.host.files.verdict import find_break
     [
         ("a.py", b"f(1)\n", b"x\nf(1\n", "line 2: '(' was never closed"),
         ("a.py", b"if a:\n    b\n", b"if a:\nb\n", "line 2: expected an indented block after 'if' statement on line 1"),
-        ("a.json", b'{"a": 1}\n', b'{"a": 1,\n}\n', "line 2: Expecting property name"),
+        ("a.json", b'{"a": 1}\n', b'{"a": 1,\n b}\n', "line 2: Expecting property name"),
+        ("a.json", b'"a"', b'"\xff"', "'utf-8' codec can't decode byte 0xff"),
         ("a.toml", b"a = 1\n", b"a = \n", "Invalid value (at line 1, column 5)"),
         ("a.yaml", b"a: [1]\n", b"a: [1\n", "line 1: "),
         ("a.ts", b"f(1);\n", b"let a = 1;\nf(1;\n", "line 2: ')' is missing"),
@@ -22,6 +23,24 @@ from toolroll.host.files.verdict import find_break
 def test_the_first_error_is_told(path, good, bad, said):
     assert find_break(path, good, bad).startswith(f"{path} does not parse any more, {said}")
     assert find_break(path, good, good) == find_break(path, bad, bad) == find_break(path, None, bad) == ""
+
+
+def test_a_parser_that_gives_up_is_told_by_its_error():
+    said = find_break("a.py", b"1\n", b"-" * 200_000 + b"1")
+    assert said.removeprefix("a.py does not parse any more, ").startswith(("MemoryError.", "maximum recursion", "too"))
+
+
+@pytest.mark.parametrize(
+    ("path", "largest", "said"),
+    [
+        ("a.py", b"(" + b" " * 255_999, "'(' was never closed"),
+        ("a.py", b"(" + b"\n" * 5_000, "'(' was never closed"),
+        ("a.toml", b"a = " + b"\n" * 5_000 + b" " * 58_996, "Invalid value"),  # beyond it, by another parser
+    ],
+)
+def test_files_up_to_a_size_are_parsed(path, largest, said):
+    assert said in find_break(path, b"", largest)
+    assert said not in find_break(path, b"", largest + b"\n")
 
 
 @pytest.mark.parametrize("path", ["a.txt", "a", "a.md"])

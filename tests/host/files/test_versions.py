@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 
 import pytest
 
 from toolroll.host.files import versions
-from toolroll.host.files.versions import DigestCache, Freshness, SeenVersions, Version, digest
+from toolroll.host.files.versions import DigestCache, Freshness, SeenVersions, Version, digest, stamp_of
 from toolroll.result import ErrorCode, ToolError
 
 
@@ -45,9 +46,23 @@ def test_what_is_too_large_to_hold_lets_nothing_go(monkeypatch):
     monkeypatch.setattr(versions, "_MOST_BYTES", 30)
     held = DigestCache()
     held.digest("a", b"small")
+    assert (held.last("a"), held.last("b")) == (b"small", None)
     assert held.digest("b", b"x" * 31) == plain(b"x" * 31)
     monkeypatch.setattr(versions, "digest", lambda _: b"hashed")
     assert held.digest("a", b"small") == plain(b"small")
+    held.digest("b", b"x" * 30)
+    assert (held.last("a"), held.last("b")) == (None, b"x" * 30)
+
+
+def test_another_file_size_or_time_is_another_stamp(tmp_path):
+    seen = set()
+    for name, text in [("a", ""), ("b", ""), ("a", "1")]:
+        (tmp_path / name).write_text(text)
+        seen.add(stamp_of(os.stat(tmp_path / name)))
+        assert stamp_of(os.stat(tmp_path / name)) in seen
+    os.utime(tmp_path / "a", (1, 1))
+    seen.add(stamp_of(os.stat(tmp_path / "a")))
+    assert len(seen) == 4
 
 
 OLD, NEW = (1, 2, 3, 4, 5), (1, 2, 3, 4, 6)
@@ -73,6 +88,7 @@ def test_what_may_be_edited(guard, known, now, refused):
     records = SeenVersions()
     if known is not None:
         records.note("a", known)
+    assert Freshness(records, guard).is_stale("a", now) is (refused == "was modified")
     try:
         Freshness(records, guard).check_seen("a", now)
         assert not refused
@@ -100,4 +116,5 @@ def test_a_session_forgets_what_it_saw_longest_ago_and_what_is_below_a_folder():
 
 @pytest.mark.parametrize(("guard", "allows"), [("none", False), ("fresh", True), ("seen", False)])
 def test_which_guard_lets_a_stale_file_be_changed_where_it_is_quoted(guard, allows):
-    assert Freshness(SeenVersions(), guard).allows_quotes is allows
+    freshness = Freshness(SeenVersions(), guard)
+    assert (freshness.allows_quotes, freshness.needs_read) == (allows, guard == "seen")

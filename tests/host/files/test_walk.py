@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.host.files import walk as module
 from toolroll.host.files.walk import Walk
 
 
@@ -78,6 +80,7 @@ HIDDEN, IGNORED = {".e", ".gitignore", ".hid"}, {"src/deep/c.log"}
             {*HIDDEN, "node_modules"},
         ),
         ({"depth": 1}, [], ["node_modules/f", "src/b.py", "src/deep"], HIDDEN),
+        ({"depth": 2, "ignored": True}, [], [], HIDDEN),
         ({"depth": 0}, [], LISTED, set()),
         ({"rules": ("/src/b.py", "empty/")}, [], ["src/b.py", "empty"], {*HIDDEN, *IGNORED, "src/b.py", "empty"}),
         ({"excludes": "src".__eq__}, [], ["src", "src/b.py", "src/deep"], HIDDEN),
@@ -114,6 +117,10 @@ def test_entries_can_be_looked_at_and_opened(tree: Path) -> None:
             assert os.read(opened, 100) == seen.path.encode()
             os.close(opened)
     os.close(fd)
+
+
+def test_an_entry_stays_as_it_was_seen() -> None:
+    assert_values(module)
 
 
 def test_a_folder_that_becomes_a_link_is_not_followed(tree: Path, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from tests.mcp.fixtures.served import BOTH, MODERN, Client, Served, served
+from tests.values import assert_values
 from tests.waiting import until
+from toolroll.mcp.http import calls as calls_module
 
 CALLS = 200
 FILES = 50
@@ -260,3 +262,7 @@ def test_a_call_does_not_wait_for_an_answer_for_ever(small):
     answers = {"inputResponses": {"user_name": {"action": "decline"}}, "requestState": asked[0].result["requestState"]}
     assert client.modern("tools/call", {**call, **answers}, **can).error["code"] == -32602
     assert client.modern("tools/call", call, **can).result["resultType"] == "input_required"
+
+
+def test_values_stay_as_they_are():
+    assert_values(calls_module, "HttpCall")

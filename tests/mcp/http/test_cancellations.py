@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.values import assert_values
 from toolroll.mcp.http import cancellations
 from toolroll.mcp.http.cancellations import EarlyCancellations
 
@@ -79,3 +80,7 @@ def test_a_huge_id_is_not_kept(early):
     early.add("s", "x" * 129)
     early.add("s", "x" * 128)
     assert [early.begin("s", "x" * 129), early.begin("s", "x" * 128)] == [False, True]
+
+
+def test_values_stay_as_they_are():
+    assert_values(cancellations, "_SessionIds")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.values import assert_values
 from toolroll.mcp.http import _listen
 from toolroll.mcp.http import gate as module
 from toolroll.mcp.http.gate import Gate, on_disconnect
@@ -175,3 +176,7 @@ def test_a_client_that_leaves_is_noticed(when):
 
     assert run(app, [*chunks(), {"type": "http.disconnect"}])[0] == [200]
     assert called == (["other"] if when == "removed" else ["left", "other"])
+
+
+def test_values_stay_as_they_are():
+    assert_values(module, "_Disconnect")

@@ -9,7 +9,9 @@ import subprocess
 
 import pytest
 
+from tests.values import assert_values
 from toolroll.policy import git
+from toolroll.policy.git import verdict as module
 from toolroll.policy.git.verbs import CHANGES, READS
 from toolroll.policy.git.words import parse_option_spec
 
@@ -299,3 +301,7 @@ def test_options_take_values_as_git_says(verb):
 )
 def test_a_question_says_why_it_is_one(text, reason):
     assert (decision(text), git.judge(shlex.split(text)).reason) == ("ask", reason)
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

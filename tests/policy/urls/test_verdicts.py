@@ -6,7 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.values import assert_values
 from toolroll.policy import urls
+from toolroll.policy.urls import verdicts as module
 
 PUBLIC = "93.184.215.14"
 NAMES = {
@@ -250,3 +252,7 @@ def test_what_is_allowed_reads_the_same_everywhere(url: str) -> None:
             assert host == verdict.target.host.strip("[]") or host.count(":") > 1
         assert other.username is None
         assert (other.port or verdict.target.port) == verdict.target.port
+
+
+def test_values_stay_as_they_are() -> None:
+    assert_values(module)

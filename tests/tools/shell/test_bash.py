@@ -268,3 +268,8 @@ def test_the_missing_network_is_told_of_only_where_it_is_missing(open_kit, netwo
     said = "echo 'Could not resolve host: example.com'; exit 6"
     result = open_kit(policy=Policy(network=network)).call("bash", {"command": said})
     assert ("Commands have no network here" in result.text) == told
+
+
+def test_the_timeout_says_when_a_command_becomes_a_job(kit):
+    about = kit.entry("bash").schema["properties"]["timeout"]["description"]
+    assert about.endswith(f"goes on as a `job` after {kit.limits.foreground_seconds:g}.")

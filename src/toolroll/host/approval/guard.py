@@ -40,6 +40,11 @@ class Guard:
         self._verdicts: dict[int, Verdict] = {}
         self._by_path = has_paths(policy)
 
+    @property
+    def approver(self) -> Approver | None:
+        """What answers questions, if anything does."""
+        return self._approve
+
     def remember(self, grants: Grants) -> None:
         self._grants = grants
         self._granted.update(grants.keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -104,4 +103,6 @@ def _lines(name: str, value: Any) -> Iterator[str]:
 
 
 def _json(value: Any, indent: int | None) -> str:
+    import json
+
     return json.dumps(value, ensure_ascii=False, indent=indent, default=repr)

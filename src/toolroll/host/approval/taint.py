@@ -1,4 +1,7 @@
-"""Track secrets that a session has read, and ask before a request could carry one out."""
+"""Track secrets that a session has read, and ask before a request could carry one out.
+
+The rules for both are imported when something is about to be sent: most sessions send nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,8 @@ from typing import Any, Protocol, TypeVar
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.runtime.call import Call
-from toolroll.policy import taint
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES
-from toolroll.policy.secret_files import holds_secret
 from toolroll.result import ErrorCode, ToolError
 
 _MAX_WAITING_CHARACTERS = 1 << 20  # of results that are not scanned yet
@@ -64,6 +65,8 @@ class Taint:
 
     def check_request(self, call: Call, request: SentT) -> SentT:
         """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
+        from toolroll.policy import taint
+
         guard, method = self._guard, request.method
         if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
             why = f"mode {guard.mode!r}" if Effect.WRITE not in MODES[guard.mode] else "the policy"
@@ -77,6 +80,8 @@ class Taint:
     def check_text(self, call: Call, text: str) -> None:
         """The same for a text that goes to a server of the operator's choice."""
         if source := self.source:
+            from toolroll.policy import taint
+
             self._require(call, source, taint.objection_to_text(text, self._values))
 
     def check_call(self, call: Call, effects: Effect) -> None:
@@ -99,6 +104,9 @@ class Taint:
                 self._scan()
 
     def _scan(self) -> None:
+        from toolroll.policy.secret_files import holds_secret
+        from toolroll.policy.taint import values_in
+
         waiting, self._waiting, self._size = self._waiting, [], 0
         for find_source, text in waiting:
             source = find_source()
@@ -106,7 +114,7 @@ class Taint:
                 continue
             self._source = self._source or source or "A text that looks like a secret"
             if len(self._values) < _MAX_VALUES:
-                self._values |= taint.values_in(text)
+                self._values |= values_in(text)
 
     def _require(self, call: Call, source: str, objection: str) -> None:
         """Ask for something that could carry a secret out; without an objection there is nothing to ask."""
@@ -118,5 +126,7 @@ class Taint:
 
 def _secret_source(paths: Iterable[str], arguments: Mapping[str, Any] | None) -> str:
     """The secret file among these paths, or the one that the arguments mention, in words; empty if there is none."""
-    found = taint.secret_file(paths) or ("" if arguments is None else taint.secret_file_in(arguments))
+    from toolroll.policy.taint import secret_file, secret_file_in
+
+    found = secret_file(paths) or ("" if arguments is None else secret_file_in(arguments))
     return f"The secret file {found!r}" if found else ""

@@ -8,33 +8,12 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from toolroll.host.files.trust import examine
 from toolroll.host.files.walk import Walk
+from toolroll.text.patch.write import FileVersions
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_SEEK = 1 << 16
-_MOST_BYTES = 5_000_000  # of a file that is shown as a diff
-
-
-class CopyChange(NamedTuple):
-    """A file that differs from the one that was copied. None stands for no file."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-    mode_before: int = 0o644
-    mode_after: int = 0o644
-
-    @property
-    def binary(self) -> bool:
-        """Whether it is no text that a diff could show."""
-        return any(one is not None and (b"\0" in one or len(one) > _MOST_BYTES) for one in (self.before, self.after))
-
-    @staticmethod
-    def text(content: bytes | None) -> str:
-        return (content or b"").decode("utf-8", "surrogateescape")
 
 
 class Copies:
@@ -69,19 +48,19 @@ class Copies:
         """A folder for what a kit keeps beside a copy, which goes with it."""
         return os.path.join(self._folder, f"state-{name}")
 
-    def changes(self, name: str) -> list[CopyChange]:
+    def changes(self, name: str) -> list[FileVersions]:
         """What differs in a copy, by path; what its ignore files keep out is left out."""
         before, after = dict(_files(self._first)), dict(_files(os.path.join(self._folder, f"work-{name}")))
         found = []
         for path in sorted(before.keys() | after.keys()):
             old, new = before.get(path, (None, 0o644)), after.get(path, (None, 0o644))
             if old != new:
-                found.append(CopyChange(path, old[0], new[0], old[1], new[1]))
+                found.append(FileVersions(path, old[0], new[0], old[1], new[1]))
         return found
 
     def close(self) -> None:
         """Remove every copy."""
-        shutil.rmtree(self._folder, onerror=_insist)
+        remove_tree(self._folder)
 
     def __enter__(self) -> Copies:
         return self
@@ -125,7 +104,7 @@ class Copies:
             if not stat.S_ISREG(found.st_mode):
                 return
             with open(target, "wb") as copy:
-                shutil.copyfileobj(source, copy, _SEEK)
+                shutil.copyfileobj(source, copy)
                 os.fchmod(copy.fileno(), stat.S_IMODE(found.st_mode) | stat.S_IRUSR | stat.S_IWUSR)
 
 
@@ -140,6 +119,11 @@ def _files(folder: str) -> Iterator[tuple[str, tuple[bytes, int]]]:
                     yield seen.path, (file.read(), 0o755 if mode & stat.S_IXUSR else 0o644)
     finally:
         os.close(fd)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and all that is in it, whatever modes a command has set."""
+    shutil.rmtree(path, onerror=_insist)
 
 
 def _insist(_remove: object, path: str, _error: object) -> None:

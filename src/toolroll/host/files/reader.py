@@ -231,14 +231,23 @@ class FileReader:
         self.records.note(real, version, found.encoding)
         return found
 
-    def data(self, path: str, most: int) -> bytes:
-        """The raw bytes of a file no larger than `most`."""
-        fd, _, status = self._file(path)
+    def data(self, path: str, most: int, *, seen: bool = False) -> bytes:
+        """The raw bytes of a file no larger than `most`; with `seen`, it then counts as seen."""
+        fd, real, status = self._file(path)
         try:
             self._check_size(path, status.st_size, most)
-            return read_all(fd, status.st_size)
+            data = read_all(fd, status.st_size)
         finally:
             os.close(fd)
+        if seen:
+            version = Version(stamp_of(status), self._contents.digest(real, data))
+            self.records.note(real, version, self.records.get(real).encoding)
+        return data
+
+    def may_read(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be read."""
+        self.root.trust.check_read(parts)
+        self._may_open(parts)
 
     def missing(self, path: str) -> ToolError:
         """The error for a path where nothing is, with names that are near."""

@@ -58,7 +58,7 @@ class Root:
         self.kernel = confined is not None
         self.trust = self._examined(trust)
         self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
-        self._last = ".", paths.Relative((), True)
+        self._last = ".", paths.parts(".", self.path)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
@@ -297,8 +297,7 @@ def _entered(path: str) -> int:
 
 
 def _unusable(path: str, error: OSError) -> OSError:
-    why = os.strerror(error.errno or 0)
-    return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
+    return OSError(error.errno, f"{error.strerror}; name a folder that is there and that you may read and enter", path)
 
 
 def _path(fd: int) -> str:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime import user_folders
 from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
 from toolroll.policy.paths import components, fold_name
 from toolroll.result import ErrorCode, ToolError
@@ -148,12 +149,9 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
     kept, workspace = _runs_from(), os.path.realpath(workspace)
 
     def stays(entry: str) -> bool:
-        if entry in kept:
-            return True
         there = os.path.realpath(entry or ".")
-        if not (is_beneath(there, workspace) or is_beneath(workspace, there)):
-            return True
-        return there in kept or any(is_beneath(there, one) for one in locked or kept)
+        apart = not (is_beneath(there, workspace) or is_beneath(workspace, there))
+        return apart or there in kept or any(is_beneath(there, one) for one in locked or kept)
 
     left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
     left = [os.path.abspath(one) if isinstance(one, str) and not os.path.isabs(one) else one for one in left]
@@ -163,13 +161,11 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
 
 def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False) -> Trust:
     """What is locked and hidden in a workspace; WorkspaceError for a folder that must not be one."""
-    import platformdirs
-
     here, homes = os.path.realpath(workspace), _homes()
     is_wide = any(is_beneath(home, here) for home in homes)
-    settings = [platformdirs.user_config_dir("toolroll"), platformdirs.user_state_dir("toolroll")]
+    settings = [user_folders.config_dir(), user_folders.state_dir()]
     _check(here, settings, refused=is_wide and not wide)
-    lock = [*_runs_from(), *_trail(platformdirs.user_cache_dir("toolroll"))]
+    lock = [*_runs_from(), *_trail(user_folders.cache_dir())]
     own = (*settings, *([state_dir] if state_dir else []))
     hide = [one for path in own for one in _trail(path)]
     if is_wide:
@@ -208,7 +204,7 @@ def _runs_from() -> frozenset[str]:
 @lru_cache(maxsize=4)  # a process runs from what it was started from
 def _found(entries: tuple[str, ...], *prefixes: str) -> tuple[frozenset[str], frozenset[str]]:
     site = sys.modules.get("site")
-    user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
+    user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", None) else None
     packages = [one for one in entries if os.path.basename(one) in _IMPORTED or one.endswith(".zip")]
     imports = [PACKAGE, os.path.dirname(os.__file__), *packages, *([user] if isinstance(user, str) else [])]
     programs = [sys.executable, getattr(sys, "_base_executable", "")]

@@ -32,6 +32,10 @@ class WalkEntry:
     def stat(self) -> os.stat_result:
         return self._entry.stat(follow_symlinks=False)
 
+    def link(self) -> str:
+        """Where the link leads."""
+        return os.readlink(self._entry.name, dir_fd=self._folder)
+
     def open(self) -> int:
         """A descriptor of the file for reading, which never waits; check that it is a regular file."""
         return os.open(self._entry.name, _FILE, dir_fd=self._folder)
@@ -158,6 +162,6 @@ def kind_of(entry: os.DirEntry[str]) -> Kind | None:
     """What is in a folder under a name; None for what no search ever looks at."""
     if entry.is_symlink():
         return "link"
-    if entry.is_dir(follow_symlinks=False):
+    if entry.is_dir():
         return "directory"
-    return "file" if entry.is_file(follow_symlinks=False) else None
+    return "file" if entry.is_file() else None

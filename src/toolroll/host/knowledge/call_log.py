@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolroll.policy.secrets import Redaction
-
 if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.state import State
+    from toolroll.policy.secrets import Redaction
 
 _FOLDER, _NOW, _BEFORE = "calls", "calls.jsonl", "calls.1.jsonl"
 _MAX_FILE_BYTES = 2_000_000  # of a file; there are two
@@ -102,4 +101,6 @@ class CallLog:
 
     @cached_property
     def _redacted(self) -> Redaction:
+        from toolroll.policy.secrets import Redaction
+
         return Redaction(self._environment)

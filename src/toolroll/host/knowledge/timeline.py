@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.call_log import CallLog
 
 _MAX_CHARS = 200  # of a command or of arguments
+_LOGGED_SECONDS = 2.0  # within which a call that has an entry is logged
 COMMAND = "command"  # in the note of an entry: the text of the command that made it
 
 
@@ -66,7 +69,7 @@ def read_timeline(journal: Journal, log: CallLog, last: int | None, *, diffs: bo
     entries = journal.entries()
     gone = undone_numbers(entries)
     made: list[tuple[float, JournalEntry | LoggedCall]] = [(one.time, one) for one in entries]
-    made += [(one.time, one) for one in log.all() if one.outcome != SAID and one.tool != CHECKPOINT]
+    made += [(one.time, one) for one in _without_entries(log.all(), entries)]
     made = sorted(made, key=lambda pair: pair[0])[-(last or len(made) or 1) :]
     return Timeline(
         [
@@ -74,6 +77,21 @@ def read_timeline(journal: Journal, log: CallLog, last: int | None, *, diffs: bo
             for _, one in made
         ]
     )
+
+
+def _without_entries(calls: Sequence[LoggedCall], entries: Sequence[JournalEntry]) -> list[LoggedCall]:
+    """The logged calls that have no entry; a call is logged right after its entry was written."""
+    left = sorted((one for one in calls if one.outcome != SAID), key=lambda one: one.time)
+    for entry in entries:
+        if COMMAND in entry.note or CHECKPOINT in entry.note:
+            known = entry.tool, entry.session
+            for at in range(bisect_left(left, entry.time, key=lambda one: one.time), len(left)):
+                if left[at].time > entry.time + _LOGGED_SECONDS:
+                    break
+                if (left[at].tool, left[at].session) == known:
+                    del left[at]
+                    break
+    return left
 
 
 def _call(one: LoggedCall) -> TimelineRow:

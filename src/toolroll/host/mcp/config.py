@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from toolroll.host.runtime import user_folders
+
 FILE = "mcp.json"
 VARIABLE = "TOOLROLL_MCP_CONFIG"
 Config = str | os.PathLike[str] | Mapping[str, Any]
@@ -89,9 +91,7 @@ def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, Serv
 
 def default_path() -> str:
     """The path of the user's configuration file, which may not exist."""
-    import platformdirs
-
-    return os.path.join(platformdirs.user_config_dir("toolroll"), FILE)
+    return os.path.join(user_folders.config_dir(), FILE)
 
 
 def _parse_servers(found: Any, where: str) -> dict[str, ServerConfig]:

@@ -5,9 +5,28 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
+
+from toolroll.host.runtime import user_folders
 
 LOCK, WORKSPACE = ".lock", ".workspace"
 """Files of a state folder: the one that its users hold, and the one that says whose it is."""
+_STAMP, _DAY = ".swept", 86_400.0
+
+
+def _sweep_daily(above: str) -> None:
+    """Sweep the state folders beside what else is done, unless that was done within a day, by any process."""
+    stamp = os.path.join(above, _STAMP)
+    with contextlib.suppress(OSError):
+        if time.time() - os.stat(stamp).st_mtime < _DAY:
+            return
+    with contextlib.suppress(OSError):
+        from toolroll.host.runtime.state_cleanup import sweep
+
+        os.makedirs(above, mode=0o700, exist_ok=True)
+        with open(stamp, "w", encoding="ascii"):
+            os.utime(stamp)
+        threading.Thread(target=sweep, args=(above,), name="toolroll sweep", daemon=True).start()
 
 
 def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
@@ -55,18 +74,14 @@ class State:
         """The usual state folder of a workspace, below the user's own state directory."""
         import hashlib
 
-        import platformdirs
-
         known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
         name = f"{os.path.basename(workspace) or 'root'}-{known_by}"
-        return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name), workspace)
+        return cls(os.path.join(user_folders.state_dir(), name), workspace)
 
     def hold(self) -> None:
         """Keep the folder from being swept until `close`, if it exists; sweep stale folders beside it."""
         if self._workspace is not None:
-            from toolroll.host.runtime.state_cleanup import sweep_daily
-
-            sweep_daily(os.path.dirname(self.path))
+            _sweep_daily(os.path.dirname(self.path))
         with self._lock:
             if os.path.isdir(self.path):
                 self._hold()

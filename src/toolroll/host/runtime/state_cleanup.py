@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +16,6 @@ from toolroll.host.runtime.state import LOCK, WORKSPACE
 MAX_FOLDERS, MAX_BYTES = 500, 2 << 30
 _DAY = 86_400.0
 _UNMOUNTED_SECONDS = 30 * _DAY  # a disk that is not mounted may come back
-_STAMP = ".swept"
 _NAME = re.compile(r".+-[0-9a-f]{16}", re.DOTALL)
 _GONE = ".gone-"
 
@@ -27,19 +25,6 @@ class _Kept:
     path: str
     used: float
     size: int
-
-
-def sweep_daily(above: str) -> None:
-    """Sweep beside what else is done, unless that was done within a day, by any process."""
-    stamp = os.path.join(above, _STAMP)
-    with suppress(OSError):
-        if time.time() - os.stat(stamp).st_mtime < _DAY:
-            return
-    with suppress(OSError):
-        os.makedirs(above, mode=0o700, exist_ok=True)
-        with open(stamp, "w", encoding="ascii"):
-            os.utime(stamp)
-        threading.Thread(target=sweep, args=(above,), name="toolroll sweep", daemon=True).start()
 
 
 def sweep(above: str) -> list[str]:

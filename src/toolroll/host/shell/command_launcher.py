@@ -7,10 +7,10 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from toolroll.host.approval.auto_run import AutoRunFiles, note
@@ -176,15 +176,16 @@ class CommandLauncher:
         *,
         cwd: str,
         seconds: float | None,
-        merge: bool = True,
         reads: bool = False,
         writes: Writes = "workspace",
         extra: Mapping[str, str] | None = None,
         confined: bool = True,
-        on_output: Callable[[bytes], None] | None = None,
-        pass_fds: Sequence[int] = (),
+        **streams: Any,
     ) -> StartedCommand:
-        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
+        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment.
+
+        `streams` are further options of `supervisor.start`.
+        """
         from toolroll.host.shell import supervisor
 
         sandbox, watched = self.sandbox(confined=confined), self._watch(writes)
@@ -200,11 +201,9 @@ class CommandLauncher:
                 env=env,
                 bounds=supervisor.ResourceLimits(seconds, *self._bounds),
                 spill=self._spill,
-                merge=merge,
                 input=reads,
-                on_output=on_output,
-                pass_fds=pass_fds,
                 after=watched.end,
+                **streams,
             )
             self._running.add(running)
             watched.follow(running)

@@ -84,9 +84,9 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
-    def run_on(self, text: str, *, start: str, seconds: float, **how: Any) -> tuple[CommandRun, str]:
-        """`run` in `start`: where a shell ends elsewhere is not known."""
-        return self.run(text, cwd=start, seconds=seconds, **how), ""
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run`: the folder that a shell elsewhere ends in is not known."""
+        return self.run(text or ":" if restart else text, cwd=cwd, seconds=seconds, **how)
 
     def program(
         self,
@@ -119,7 +119,7 @@ class ExecShell(Shell):
         if done is not None and merge and done.errors:
             done = Executed(done.status, done.output + done.errors)
         launched = StartedCommand(cast("RunningCommand", None), began, "replaced", True, where, [], [])
-        return ExecRun(launched, self._spill, None, done, time.time() - began)
+        return ExecRun(launched, self._spill, done=done, took=time.time() - began)
 
     def _folder(self, cwd: str) -> str:
         """The folder of a command, relative to the workspace; SecurityError for one outside of it."""

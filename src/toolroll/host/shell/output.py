@@ -217,7 +217,10 @@ Live = Callable[[bytes], None]
 class Pipes:
     """The pipes of one command and a bell: `turn` waits for any of them. All but `feed` and `ring` is one thread's."""
 
-    def __init__(self, outputs: list[CapturedOutput], *, takes_input: bool, on_output: Live | None) -> None:
+    def __init__(
+        self, outputs: list[CapturedOutput], *, takes_input: bool, on_output: Live | None, stdin: int | None = None
+    ) -> None:
+        """`stdin`: a file that the command reads instead; it is not closed."""
         self.child: list[int] = []  # the command's ends: stdin, stdout, stderr. Ours to close after the start
         self.total = 0
         self._outputs: dict[int, CapturedOutput] = {}
@@ -235,7 +238,7 @@ class Pipes:
         self._poll = select.poll()
         self._bell, self._rope = _bell()
         self._poll.register(self._bell, select.POLLIN)
-        self._open(outputs, takes_input)
+        self._open(outputs, takes_input, stdin)
 
     @property
     def drained(self) -> bool:
@@ -334,14 +337,14 @@ class Pipes:
             os.close(fd)
         self.child = []
 
-    def _open(self, outputs: list[CapturedOutput], takes_input: bool) -> None:
+    def _open(self, outputs: list[CapturedOutput], takes_input: bool, stdin: int | None) -> None:
         try:
             if takes_input:
                 reading, self._input = os.pipe()
                 os.set_blocking(self._input, False)
                 self.child.append(reading)
             else:
-                self.child.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+                self.child.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) if stdin is None else os.dup(stdin))
             for output in outputs:
                 fd, writing = os.pipe()
                 os.set_blocking(fd, False)

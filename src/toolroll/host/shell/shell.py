@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
     FolderReport,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
+    from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.policy.commands import CommandRules, Judgement
     from toolroll.policy.decision import Rule
 
@@ -113,17 +115,20 @@ class Shell:
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, **how)
 
-    def run_on(self, text: str, *, start: str, seconds: float, **how: Any) -> tuple[CommandRun, str]:
-        """`run` in the folder that the session is in, or else in `start`, and stay in the one that bash ends in.
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
 
-        Also returns a sentence when the next one begins elsewhere than this.
+        `restart` goes back to `cwd` first, and then needs no command.
         """
         session = self._for().session
-        here = self._entered.get(session, start)
+        if restart:
+            self._entered.pop(session, None)
+            text = text or ":"
+        here = self._entered.get(session, cwd)
         try:
             os.close(self._launcher.folder(here))
         except (ToolError, OSError):  # it is gone
-            here = start
+            here = cwd
         with FolderReport() as report:
             ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
             ended = report.read() or here
@@ -131,9 +136,9 @@ class Shell:
             self.enter(session, ended)
         except (ToolError, OSError):
             self._entered.pop(session, None)
-            return ran, f"The next command begins in the workspace again: {ended!r} is outside, or gone."
+            return replace(ran, note=f"The next command begins in the workspace again: {ended!r} is outside, or gone.")
         there = self.entered(session)
-        return ran, f"The next command begins in {there!r}." if there != os.path.normpath(here) else ""
+        return ran if there == os.path.normpath(here) else replace(ran, note=f"The next command begins in {there!r}.")
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -164,6 +169,34 @@ class Shell:
         extra: Mapping[str, Word] | None = None,
     ) -> CommandRun:
         """Run a program given as words, without a shell, if the policy lets it."""
+        self._authorise_words(argv, cwd)
+        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
+
+    def run_bytes(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str,
+        seconds: float,
+        stdin: bytes,
+        extra: Mapping[str, str],
+        kept_bytes: int,
+    ) -> RunningCommand:
+        """Run a text of shell, or words without one, to its end if the policy lets it; its streams are kept apart."""
+        if isinstance(command, str):
+            self._authorise_text(command, cwd)
+        else:
+            self._authorise_words(command, cwd)
+        given = create_nameless_file(stdin, sealed=True)
+        try:
+            with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
+                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes}
+                launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
+        finally:
+            os.close(given)
+        return self._settle(launched, display_word(argv[-1]), patience=None).launched.running
+
+    def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
         import shlex
 
         from toolroll.policy.commands import judge_argv
@@ -173,7 +206,6 @@ class Shell:
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
         given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
         self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
-        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
 
     def background(self, text: str, *, cwd: str = ".") -> CommandRun:
         """Start a text of shell as a job; it reads what is written to the job."""

@@ -250,15 +250,20 @@ def start(
     on_output: Callable[[bytes], None] | None = None,
     pass_fds: Sequence[int] = (),
     after: Callable[[], None] | None = None,
+    stdin: int | None = None,
+    kept_bytes: int | None = None,
 ) -> RunningCommand:
     """Run a program in the folder `cwd`, a descriptor; it has been started when this returns, else ToolError.
 
     Whatever it leaves running when it ends is killed. `merge`: stdout and stderr are one stream. It reads nothing
-    unless `input` says that there will be something. `on_output` gets the newest bytes, some times a second, and
-    `after` is called when everything has ended, before `wait` returns; both in the command's own thread.
+    unless `input` says that there will be something, or `stdin` is a file to read. The first `kept_bytes` of each
+    stream are kept, in memory; without a number both ends are, and the rest in a file. `on_output` gets the newest
+    bytes, some times a second, and `after` is called when everything has ended, before `wait` returns; both in the
+    command's own thread.
     """
-    output, errors = CapturedOutput(spill), None if merge else CapturedOutput(spill)
-    pump = Pipes([output] if errors is None else [output, errors], takes_input=input, on_output=on_output)
+    output, errors = _capture(spill, kept_bytes), None if merge else _capture(spill, kept_bytes)
+    outputs = [output] if errors is None else [output, errors]
+    pump = Pipes(outputs, takes_input=input, on_output=on_output, stdin=stdin)
     order = _Order(argv, sandbox, access, cwd, env, bounds, pass_fds, after)
     running = RunningCommand(order, output, errors, pump)
     try:
@@ -267,6 +272,10 @@ def start(
         running.ask()
         raise
     return running
+
+
+def _capture(spill: Spill, kept_bytes: int | None) -> CapturedOutput:
+    return CapturedOutput(spill) if kept_bytes is None else CapturedOutput(None, head=kept_bytes, tail=0)
 
 
 def _has_ended(process: ChildProcess) -> bool:

@@ -12,9 +12,7 @@ from toolroll.host.search.grep_report import (
     Output,
     RowWindow,
     Unit,
-    drop_lines,
-    keep_files,
-    matched_parts,
+    keep_rows,
     report,
 )
 from toolroll.host.search.search import Query, Scope
@@ -59,16 +57,12 @@ def grep(
     within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
     scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
-    narrow = kinds if within else ()  # a scope takes files that match either
     window = RowWindow(offset, limit, output, unit, numbers)
-    found = ask(query, scope, limit=None if narrow or without else window.max_matches, token=ctx.call.token)
-    keep_files(found, narrow)
-    if without:
-        drop_lines(found, without, query, partial(search.expression, token=ctx.token))
+    also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
+    found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
+    keep_rows(found, query, compiled, also, without, alone=only_matching and output == "content")
     if ctx.files.where(path)[0] is not ctx.files.root:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
-    if only_matching and output == "content":
-        found.rows = matched_parts(found.rows, query, partial(search.expression, token=ctx.token))
     shown = report(found, window, query, replace(scope, path=path), ctx.call.limits)
     ctx.taint.notice_files({row.path for row in shown.rows if output == "content"})
     return shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -21,7 +21,9 @@ _MARKS = ";|&<>`$\n"  # of a shell
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 120,
+    timeout: Annotated[
+        float, Field(ge=0.1, le=600), "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
+    ] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     *,
@@ -45,9 +47,6 @@ def bash(
     What it leaves running is ended, unless it is a job.
     """
     where = ctx.files.where(cwd)[1]
-    if restart:
-        ctx.shell.resume(ctx.session, where)
-        command = command or ":"
 
     def run() -> CommandResult:
         if args is not None:
@@ -55,20 +54,21 @@ def bash(
         elif background:
             ran = ctx.shell.background(command, cwd=where)
         else:
-            after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            moves = detach and ctx.limits.jobs > 0
-            how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
-            if keep_folder:
-                ran, moved = ctx.shell.run_on(command, start=where, seconds=timeout, program=shell, **how)
-                done = build_result(ran, most, keep)
-                return replace(done, note="\n".join(filter(None, [done.note, moved])))
-            ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
+            start = partial(ctx.shell.run_on, restart=restart) if keep_folder else ctx.shell.run
+            how: dict[str, Any] = {"merge": not apart, "detach_after": _patience(ctx, detach, wait), "reads": reads}
+            ran = start(command, cwd=where, seconds=timeout, program=shell, **how)
         return build_result(ran, most, keep)
 
     done = run()
     if install and done.missing and _install(ctx, done.missing):
         done = run()
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _patience(ctx: Context, detach: bool, wait: float | None) -> float | None:
+    """The seconds after which a command goes on as a job; None for one that does not."""
+    most = ctx.limits.foreground_seconds
+    return (most if wait is None else min(wait, most)) if detach and ctx.limits.jobs else None
 
 
 def _words(command: str) -> list[str]:

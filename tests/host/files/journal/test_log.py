@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import random
 import stat
+import subprocess
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.values import assert_values
 from toolroll import Kit, ToolError
+from toolroll.host.files.journal import log as module
 from toolroll.host.files.journal.entry import JournalEntry, PathChange
-from toolroll.host.files.journal.log import Blobs, JournalLog, _last_line, undone_numbers
+from toolroll.host.files.journal.log import Blobs, JournalLog, PendingSteps, _is_free, _last_line, _runs, undone_numbers
 from toolroll.host.runtime.state import State
 
 
@@ -228,6 +232,18 @@ def test_a_small_content_is_kept_whole(kept, folder):
     assert sorted(sizes(folder)) == sorted(names)
 
 
+@pytest.mark.parametrize(
+    ("size", "changed", "difference"),
+    [(65_536, 8_192, True), (65_535, 1, False), (65_536, 8_193, False)],
+)
+def test_only_a_large_content_that_changed_in_an_eighth_is_kept_as_a_difference(
+    kept, folder, size, changed, difference
+):
+    _, name = keep_all(kept, [b"a" * size, b"a" * (size - changed) + b"b" * changed])
+    assert (f"{name}.delta" in sizes(folder)) is difference
+    assert kept.content(name).count(b"b") == changed
+
+
 @pytest.mark.parametrize("made", [b"", b"x" * LARGE, b"x" * (LARGE - 7), b"x" * (LARGE + 7), b"y" + b"x" * LARGE])
 def test_texts_that_repeat_themselves(kept, made):
     old = b"x" * LARGE
@@ -272,13 +288,73 @@ def test_the_oldest_go_first_and_a_root_not_before_what_hangs_on_it(kept, folder
 def test_what_is_kept_again_counts_as_new(kept, folder):
     first, second = edits(1)
     names = keep_all(kept, [first, second])
+    files = {one.stat().st_ino for one in folder.iterdir()}
     for one in folder.iterdir():
         os.utime(one, (1, 1))
+    kept.keep(first)
     kept.keep(second)
+    assert {one.stat().st_ino for one in folder.iterdir()} == files  # not written again
     assert {one.name: one.stat().st_mtime > 1 for one in folder.iterdir()} == {
         names[0]: True,
         f"{names[1]}.delta": True,
     }
+
+
+def test_a_difference_stays_as_it_was_made():
+    assert_values(module)
+
+
+def test_old_contents_go_after_so_many_entries(log, folder, monkeypatch):
+    monkeypatch.setattr("toolroll.host.files.journal.log._SWEEP_EVERY", 2)
+    monkeypatch.setattr("toolroll.host.files.journal.log._MOST_BYTES", 0)
+    assert log.entries() == []
+    kept = []
+    for _ in range(4):
+        log.blobs.keep(b"content")
+        number = log.append(JournalEntry(0, 0.0, "write", "", "", (), ())).number
+        kept.append((number, len(sizes(folder))))
+    assert kept == [(1, 1), (2, 0), (3, 1), (4, 0)]
+    assert [entry.number for entry in log.entries()] == [1, 2, 3, 4]
+
+
+def test_whether_the_process_of_a_record_runs():
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    assert [_runs(process) for process in (str(os.getpid()), "of an older version", str(ended.pid))] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_record_is_free_unless_locked_swept_or_full(tmp_path):
+    (record := tmp_path / "record").write_bytes(b"")
+    with record.open("a") as one, record.open("a") as other:
+        assert _is_free(one.fileno()) is True
+        assert _is_free(other.fileno()) is False  # locked
+        one.write("step\n")
+        one.flush()
+        assert _is_free(one.fileno()) is False
+        one.truncate(0)
+        assert _is_free(one.fileno()) is True
+        record.unlink()
+        assert _is_free(one.fileno()) is False
+
+
+@pytest.mark.parametrize(("runs", "let_go", "least"), [(True, 5.0, 0.0), (False, 0.1, 0.1)])
+def test_only_for_the_lock_of_a_process_that_ended_one_waits(log, tmp_path, monkeypatch, runs, let_go, least):
+    monkeypatch.setattr("toolroll.host.files.journal.log._LET_GO_S", let_go)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    record = tmp_path / f"1-2-{os.getpid() if runs else ended.pid}"
+    with record.open("wb") as file:
+        assert _is_free(file.fileno())
+        folder = os.open(tmp_path, os.O_RDONLY)
+        begun = time.monotonic()
+        with pytest.raises(BlockingIOError), PendingSteps.left(folder, record.name):
+            pass
+        os.close(folder)
+    assert least <= time.monotonic() - begun < least + 2
 
 
 def test_an_undoing_that_is_undone_brings_its_entry_back():

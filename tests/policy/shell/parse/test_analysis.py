@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy.shell.parse import analysis as module
 from toolroll.policy.shell.parse.analysis import analyse, analyse_words
 from toolroll.policy.shell.parse.words import Assignment, Redirection, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.words import plain as literal
@@ -123,3 +125,7 @@ def test_what_cannot_be_followed_is_said(text, items, said):
 def test_words_without_a_shell(words, items, said):
     analysis = analyse_words([literal(word) for word in words])
     assert (len(analysis.found), reasons(analysis)) == (items, said)
+
+
+def test_values_stay_as_they_are():
+    assert_values(module, "Analysis", "ShellText")

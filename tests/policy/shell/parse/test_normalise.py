@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy.shell.parse import normalise as module
 from toolroll.policy.shell.parse.normalise import HereDocument, PreparedText, prepare, substitutions
 
 
@@ -77,3 +79,7 @@ def test_prepare(text, code, here):
 )
 def test_substitutions(body, found):
     assert substitutions(body) == found
+
+
+def test_values_stay_as_they_are():
+    assert_values(module, "PreparedText")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy.shell.parse import options as module
 from toolroll.policy.shell.parse.options import OptionSpec, read
 from toolroll.policy.shell.parse.words import plain
 
@@ -46,3 +48,7 @@ def test_options_may_stop_at_the_first_operand():
 def test_what_was_given():
     given = read([plain("-n"), plain("1"), plain("-n2"), plain("-a")], KNOWN)
     assert (given.value("n"), given.value("x"), given.has("a", "x"), given.has("i")) == ("2", None, True, False)
+
+
+def test_values_stay_as_they_are():
+    assert_values(module, "GivenOptions")

@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from tests.values import assert_values
+from toolroll.policy.shell.parse import words as module
 from toolroll.policy.shell.parse.analysis import read_text
 from toolroll.policy.shell.parse.grammar import read_plain
 from toolroll.policy.shell.parse.words import (
@@ -192,3 +194,7 @@ def test_the_folder_is_followed(text, where):
 def test_nothing_changes_the_folder_of_no_words():
     assert folder_after("a", ()) == "a"
     assert folder_after("a", (plain("cd"), plain("b"), plain("c"))) is None
+
+
+def test_values_stay_as_they_are():
+    assert_values(module)

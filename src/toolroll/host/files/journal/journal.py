@@ -9,7 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_num
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import open_dir
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
@@ -180,13 +181,16 @@ class Recorder:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
+            elif step.before.kind == "directory" and stat.S_ISDIR(place.mode()):
+                with self.setting_mode(place, step.before.mode):
+                    put_state(place, step.before, b"")
             elif step.before.kind == "file":
                 data = self._log.blobs.content(step.before.content)
                 with self.writing(place, data, None, step.before.mode):
-                    _put(place, step.before, data)
+                    put_state(place, step.before, data)
             else:
                 with self.making(place, step.before):
-                    _put(place, step.before, b"")
+                    put_state(place, step.before, b"")
 
 
 def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
@@ -210,7 +214,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
                 _remove(place)
             else:
                 data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
-                _put(place, step.before, data)
+                put_state(place, step.before, data)
     return left
 
 
@@ -264,7 +268,7 @@ def _remove(place: PathHandle) -> None:
         os.unlink(place.name, dir_fd=place.fd)
 
 
-def _put(place: PathHandle, state: PathState, data: bytes) -> None:
+def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
         atomic.write(place, data, stage=None, mode=state.mode)
@@ -272,7 +276,8 @@ def _put(place: PathHandle, state: PathState, data: bytes) -> None:
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
     elif state.kind == "directory":
-        os.mkdir(place.name, dir_fd=place.fd)
+        with suppress(FileExistsError):  # only its mode was changed
+            os.mkdir(place.name, dir_fd=place.fd)
         if state.mode >= 0:
             os.chmod(place.name, state.mode, dir_fd=place.fd)
     else:
@@ -391,9 +396,10 @@ class Journal:
 
     def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
         """Whether what an entry left at a path is still there, and the bytes that are there now."""
-        try:
-            with self._root.place(path, follow=False) as place:
-                now, data = look(place.fd, place.name)
+        _, root, parts = self._root.owner(tuple(path.split("/")))
+        try:  # not through a link that stands where there was a folder
+            with open_dir(root.fd, parts[:-1]) as folder:
+                now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"

@@ -27,7 +27,7 @@ _SWEEP_EVERY = 200  # entries, after which old contents go
 _LET_GO_S = 1.0
 _BLOBS = "journal/blobs"
 _MOST_BYTES = 1_000_000_000  # the oldest go first
-_LARGE = 1 << 16  # bytes from which on it pays to look for what is alike
+_LARGE = 65_536  # bytes from which on it pays to look for what is alike
 _PART = 8  # a difference may be this part of the content
 _DELTA = ".delta"
 
@@ -136,10 +136,8 @@ class Blobs:
         folder = self._folder()
         draft = f"{file}.{os.getpid()}.{threading.get_ident()}"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        with os.fdopen(fd, "wb", buffering=0) as whole:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[whole.write(rest) or 0 :]
+        with os.fdopen(fd, "wb") as whole:
+            whole.write(data)
         os.rename(draft, file, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -346,18 +344,13 @@ def _hash(above: str, body: bytes) -> str:
 def _last_line(fd: int) -> _Line | None:
     """The last whole line; what a killed process left of one is cut off."""
     size = os.fstat(fd).st_size
-    step = 1 << 12
-    while size:
+    step = 4096
+    while True:
         start = max(0, size - step)
-        tail = os.pread(fd, size - start, start)
-        end = tail.rfind(b"\n")
-        begin = tail.rfind(b"\n", 0, end) if end > 0 else -1
-        if begin >= 0 or (start == 0 and end >= 0):
-            if end + 1 < len(tail):
-                os.ftruncate(fd, start + end + 1)
-            return msgspec.json.decode(tail[begin + 1 : end], type=_Line)
-        if start == 0:
-            os.ftruncate(fd, 0)
-            return None
+        *lines, torn = os.pread(fd, size - start, start).split(b"\n")
+        if start == 0 or len(lines) > 1:  # the first may be the end of a line
+            break
         step *= 4
-    return None
+    if torn:
+        os.ftruncate(fd, size - len(torn))
+    return msgspec.json.decode(lines[-1], type=_Line) if lines else None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from toolroll.host.models.embedding.settings import MODELS_FOLDER
+from toolroll.host.runtime import user_folders
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.launcher import run_for_operator
@@ -139,9 +140,7 @@ class ModelStore:
 
 
 def _default_folder() -> str:
-    import platformdirs
-
-    return os.path.join(platformdirs.user_cache_dir("toolroll"), "models")
+    return os.path.join(user_folders.cache_dir(), "models")
 
 
 def broken_error(model: ModelPackage, why: str) -> ToolError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import struct
 import time
@@ -489,6 +488,8 @@ def _link(source: int, name: str, target: int, new_name: str) -> None:
             os.fdopen(os.open(name, _READ, dir_fd=source), "rb") as old,
             os.fdopen(os.open(draft, _NEW, 0o444, dir_fd=target), "wb") as new,
         ):
+            import shutil
+
             shutil.copyfileobj(old, new)
         os.rename(draft, new_name, src_dir_fd=target, dst_dir_fd=target)
     finally:

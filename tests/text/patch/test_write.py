@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Kit
-from toolroll.agent.patches import build_patch, list_omitted
-from toolroll.host.files.copies import CopyChange
+from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
 
 ROWS = [
     (b"a\nb\nc\n", b"a\nB\nc\n"),
@@ -34,7 +33,7 @@ def test_git_applies_it(ws: Path, name: str, before: bytes | None, after: bytes 
     if before is not None:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(before)
-    made = build_patch([CopyChange(name, before, after)]).encode("utf-8", "surrogateescape")
+    made = build_patch([FileVersions(name, before, after)]).encode("utf-8", "surrogateescape")
     subprocess.run(["git", "apply", "-"], input=made, cwd=ws, check=True)
     assert (path.read_bytes() if path.exists() else None) == after
 
@@ -42,7 +41,7 @@ def test_git_applies_it(ws: Path, name: str, before: bytes | None, after: bytes 
 def test_permissions(ws: Path) -> None:
     (ws / "a.sh").write_text("x\n")
     made = build_patch(
-        [CopyChange("a.sh", b"x\n", b"y\n", 0o644, 0o755), CopyChange("b.sh", None, b"z\n", 0o644, 0o755)]
+        [FileVersions("a.sh", b"x\n", b"y\n", 0o644, 0o755), FileVersions("b.sh", None, b"z\n", 0o644, 0o755)]
     )
     subprocess.run(["git", "apply", "-"], input=made.encode(), cwd=ws, check=True)
     assert [(ws / name).stat().st_mode & 0o111 != 0 for name in ("a.sh", "b.sh")] == [True, True]
@@ -50,16 +49,16 @@ def test_permissions(ws: Path) -> None:
 
 def test_our_own_tool_applies_it(kit: Kit, ws: Path) -> None:
     (ws / "a.txt").write_text("a\nb\n")
-    made = build_patch([CopyChange("a.txt", b"a\nb\n", b"a\nB"), CopyChange("n.txt", None, b"n\n")])
+    made = build_patch([FileVersions("a.txt", b"a\nb\n", b"a\nB"), FileVersions("n.txt", None, b"n\n")])
     assert kit.call("patch", {"patch": made}).ok
     assert [(ws / name).read_text() for name in ("a.txt", "n.txt")] == ["a\nB", "n\n"]
 
 
 def test_what_no_patch_can_tell() -> None:
     changes = [
-        CopyChange("a.bin", b"\0", b"\1\0"),
-        CopyChange('q"uote', None, b"x\n"),
-        CopyChange("fine", None, b"x\n"),
+        FileVersions("a.bin", b"\0", b"\1\0"),
+        FileVersions('q"uote', None, b"x\n"),
+        FileVersions("fine", None, b"x\n"),
     ]
     assert list_omitted(changes) == ["a.bin", 'q"uote']
     assert (

@@ -5,29 +5,46 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from toolroll.host.files.copies import CopyChange
-
+_MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 _NEEDS_QUOTING = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
 
 
-def build_patch(changes: Iterable[CopyChange]) -> str:
+class FileVersions(NamedTuple):
+    """A file before and after a change. None stands for no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode_before: int = 0o644
+    mode_after: int = 0o644
+
+    @property
+    def binary(self) -> bool:
+        """Whether it is no text that a diff could show."""
+        return any(one is not None and (b"\0" in one or len(one) > _MOST_BYTES) for one in (self.before, self.after))
+
+    @staticmethod
+    def text(content: bytes | None) -> str:
+        return (content or b"").decode("utf-8", "surrogateescape")
+
+
+def build_patch(changes: Iterable[FileVersions]) -> str:
     """One patch of all changes that a patch can hold; `list_omitted` names the others."""
     return "".join("".join(_build_lines(one)) for one in changes if not _is_unsupported(one))
 
 
-def list_omitted(changes: Iterable[CopyChange]) -> list[str]:
+def list_omitted(changes: Iterable[FileVersions]) -> list[str]:
     """Paths that no patch can hold: binary files, and names that would need quoting."""
     return [one.path for one in changes if _is_unsupported(one)]
 
 
-def _is_unsupported(change: CopyChange) -> bool:
+def _is_unsupported(change: FileVersions) -> bool:
     return change.binary or bool(_NEEDS_QUOTING.search(change.path))
 
 
-def _build_lines(change: CopyChange) -> Iterator[str]:
+def _build_lines(change: FileVersions) -> Iterator[str]:
     path, old, new = change.path, change.before, change.after
     yield f"diff --git a/{path} b/{path}\n"
     if old is None:

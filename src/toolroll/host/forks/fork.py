@@ -1,0 +1,211 @@
+"""A fork: a copy-on-write copy of a workspace, and what differs in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from toolroll.host.files.journal.entry import PathState
+from toolroll.host.files.root import Root
+from toolroll.host.forks import overlay
+from toolroll.host.forks.place import STATE, ForkPlace
+from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
+from toolroll.host.forks.views import CopyView, ForkKind, ForkView, Node, OverlayView, find_node
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.files.changes import Change
+
+GIT = ".git"
+_REFS = re.compile(r"\.git/(HEAD|packed-refs|refs/.+)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkChange:
+    """One path that differs: what the workspace has there, what the fork has, and whether both changed it."""
+
+    path: str
+    base: Node | None
+    fork: Node | None
+    conflict: bool
+
+
+class Fork:
+    """One fork. `path` is its workspace, `state` a folder for what a kit keeps beside it."""
+
+    def __init__(self, base: Root, place: ForkPlace, view: ForkView) -> None:
+        self._base = base
+        self._place = place
+        self._view = view
+        self.kind = view.kind
+        self.path = place.workspace
+        self.state = place.folder(STATE)
+        self._merged: dict[str, PathState | None] = {}
+
+    @cached_property
+    def _fd(self) -> int:
+        return os.open(self.path, FOLDER)
+
+    def compare(self) -> list[ForkChange]:
+        """What differs, by path, without the repository."""
+        self._check_base()
+        found = []
+        for path in sorted(self._view.touched(self._base.fd, self._fd)):
+            if path.split("/", 1)[0] == GIT:
+                continue
+            base, fork = self._node(self._base.fd, path), self._node(self._fd, path)
+            if (base and base.state) == (fork and fork.state):
+                continue
+            merged = path in self._merged and self._merged[path] == (base and base.state)
+            moved = not merged and self._view.is_moved(path, base)
+            if not moved or not self._view.is_unchanged(path, fork):
+                found.append(ForkChange(path, base, fork, moved))
+        return found
+
+    def accept(self, rows: Sequence[ForkChange]) -> None:
+        """Take these differences as merged: later ones are compared with what the workspace has there now."""
+        self._merged |= {row.path: row.fork and row.fork.state for row in rows}
+
+    def check_refs(self) -> None:
+        """ToolError when branches or tags of the fork differ: only files are merged."""
+        touched = sorted(path for path in self._view.touched(self._base.fd, self._fd) if _REFS.match(path))
+        found = [
+            path for path in touched if len({_content(self._node(fd, path)) for fd in (self._base.fd, self._fd)}) > 1
+        ]
+        if found:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"Nothing was merged: the fork has commits, branches or tags of its own "
+                f"({', '.join(found[:3])}), and only files are merged. Merge by paths, or reset it in the fork.",
+            )
+
+    def close(self) -> None:
+        """Remove it, with all that was changed in it."""
+        if (fd := self.__dict__.pop("_fd", None)) is not None:
+            os.close(fd)
+        self._place.close()
+
+    def _node(self, folder: int, path: str) -> Node | None:
+        try:
+            return find_node(folder, path)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a socket, pipe or device, which cannot be merged
+                return None
+            raise
+
+    def _check_base(self) -> None:
+        try:
+            there = os.path.samestat(os.stat(self._base.path), os.fstat(self._base.fd))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"The workspace {self._base.path!r} of this fork was removed or moved: there is nothing to merge into. "
+                f"The files of the fork are at {self.path!r} until it is dropped.",
+            )
+
+
+def open_fork(base: Root, max_bytes: int, kind: ForkKind | None = None) -> Fork:
+    """Fork a workspace by the best way that works here, or by the one that is named; ToolError if none does."""
+    if base.others:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A workspace with further roots cannot be forked. Open a kit on one.")
+    try:
+        place = ForkPlace(base.path)
+    except OSError as error:
+        raise _failure(base, error) from error
+    try:
+        fork = Fork(base, place, _make_view(base, place, max_bytes, kind))
+    except OSError as error:
+        place.close()
+        raise _failure(base, error) from error
+    except BaseException:
+        place.close()
+        raise
+    return fork
+
+
+def _make_view(base: Root, place: ForkPlace, max_bytes: int, kind: ForkKind | None) -> ForkView:
+    skip = frozenset(base.trust.hidden_in(()))
+    if os.path.isfile(os.path.join(base.path, GIT)):  # a linked worktree: its repository is the original's
+        skip |= {GIT}
+    why = "a part of the workspace stays hidden" if skip else overlay.why_not(base.path)
+    if kind in (None, "overlay"):
+        try:
+            if not why:
+                return OverlayView(base.path, base.fd, place)
+        except OSError as error:
+            why = f"the kernel says {error.strerror!r}"
+        if kind is not None:
+            raise _unsupported(kind, why)
+    target = os.open(place.workspace, FOLDER)
+    try:
+        reflink = kind != "copy" and can_reflink(base.fd, target)
+        if kind == "reflink" and not reflink:
+            raise _unsupported(kind, "the file system of the workspace, or of the user's cache, has no reflinks")
+        return CopyView(base.fd, target, TreeCopy(max_bytes, reflink, skip))
+    finally:
+        os.close(target)
+
+
+def _unsupported(kind: str, why: str) -> ToolError:
+    return ToolError(ErrorCode.UNSUPPORTED, f"The workspace cannot be forked by {kind}: {why}. Leave the kind out.")
+
+
+def _failure(base: Root, error: OSError) -> ToolError:
+    where = f" at {error.filename!r}" if error.filename else ""
+    return ToolError(ErrorCode.IO, f"The workspace {base.path!r} cannot be forked: {error.strerror}{where}.")
+
+
+def summarize(rows: Sequence[ForkChange]) -> list[Change]:
+    """The differences as rows of a result; a new or deleted folder is named by what is in it."""
+    named = {row.path[: at.start()] for row in rows for at in re.finditer("/", row.path)}
+    return [_describe(row) for row in rows if row.path not in named or (row.base and row.fork)]
+
+
+def _describe(row: ForkChange) -> Change:
+    base, fork = row.base, row.fork
+    if base and fork and (base.state.kind, base.state.content) == (fork.state.kind, fork.state.content):
+        return Change(row.path, "mode")
+    return Change.of_contents(row.path, _content(base), _content(fork))
+
+
+def _content(node: Node | None) -> bytes | None:
+    if node is None:
+        return None
+    return node.data if node.data is not None else os.fsencode(node.state.content)
+
+
+def describe_forks(workspace: str) -> tuple[bool, str]:
+    """Whether a workspace can be forked here, and how; nothing is left behind."""
+    try:
+        with Root(workspace) as base:
+            place = ForkPlace(base.path)
+            try:
+                return True, _describe_kind(base, place)
+            finally:
+                place.close()
+                with suppress(OSError):
+                    os.rmdir(os.path.dirname(place.path))
+    except OSError as error:
+        return False, f"not here: {error.strerror}"
+
+
+def _describe_kind(base: Root, place: ForkPlace) -> str:
+    why = overlay.why_not(base.path)
+    if not why:
+        try:
+            OverlayView(base.path, base.fd, place)
+            return "by overlay: one mount, nothing is copied"
+        except OSError as error:
+            why = f"no overlay: {error.strerror}"
+    target = os.open(place.workspace, FOLDER)
+    try:
+        if can_reflink(base.fd, target):
+            return f"by reflinks: contents are shared until they change ({why})"
+    finally:
+        os.close(target)
+    return f"by copies of all files, up to the limit fork_bytes ({why}; no reflinks)"

@@ -1,0 +1,130 @@
+"""Merge a fork into its workspace: all of it or nothing, as steps of one journal entry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolroll.host.files import atomic
+from toolroll.host.files.journal.entry import PathState, look
+from toolroll.host.files.journal.journal import put_state
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text import diff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolroll.host.files.journal.journal import Recorder
+    from toolroll.host.files.openat import PathHandle
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.forks.fork import ForkChange
+    from toolroll.host.forks.views import Node
+
+_MAX_SHOWN = 3  # conflicts that are shown as a diff
+_MAX_NAMED = 10
+
+
+def check_conflicts(rows: Sequence[ForkChange]) -> None:
+    """ToolError with both sides where the workspace was changed since the fork."""
+    found = [row for row in rows if row.conflict]
+    if not found:
+        return
+    named = ", ".join(repr(row.path) for row in found[:_MAX_NAMED])
+    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+    shown = "".join(f"\n{row.path} (- workspace, + fork)\n{_both_sides(row)}" for row in found[:_MAX_SHOWN])
+    raise ToolError(
+        ErrorCode.CONFLICT,
+        f"Nothing was merged: {named}{more} changed in the workspace since the fork was made, and in the fork too. "
+        f"Make the change again in a new fork, or merge other paths only.{shown}",
+        details={"paths": [row.path for row in found]},
+    )
+
+
+def _both_sides(row: ForkChange) -> str:
+    ours, theirs = _text(row.base), _text(row.fork)
+    return "Not text." if ours is None or theirs is None else diff.unified(ours, theirs)
+
+
+def _text(node: Node | None) -> str | None:
+    if node is None:
+        return ""
+    try:
+        return node.state.content if node.data is None else node.data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+class Merge:
+    """Carries differences over to the files of one call, which records each step."""
+
+    def __init__(self, files: Workspace) -> None:
+        if files.recorder is None:
+            raise ToolError(ErrorCode.UNSUPPORTED, "A merge is recorded in the journal: call it through the kit.")
+        self._files = files
+        self._recorder: Recorder = files.recorder
+
+    def apply(self, rows: Sequence[ForkChange]) -> None:
+        """Make the workspace what the fork is at these paths."""
+        check_conflicts(rows)
+        for row in reversed(rows):
+            if row.base is not None and (row.fork is None or _is_replaced(row.base.state, row.fork.state)):
+                self._remove(row)
+        for row in rows:
+            if row.fork is not None:
+                self._put(row, row.base, row.fork)
+        for row in reversed(rows):  # last, for a folder may become read-only
+            if row.fork is not None and row.fork.state.kind == "directory":
+                self._set_mode(row, row.fork.state.mode)
+            self._files.records.forget(row.path)
+
+    def _remove(self, row: ForkChange) -> None:
+        with self._place(row, row.base) as place, self._recorder.removing(place.fd, place.name, place.path):
+            if row.base is not None and row.base.state.kind == "directory":
+                os.rmdir(place.name, dir_fd=place.fd)
+            else:
+                os.unlink(place.name, dir_fd=place.fd)
+
+    def _put(self, row: ForkChange, base: Node | None, fork: Node) -> None:
+        if base is not None and _is_replaced(base.state, fork.state):
+            base = None
+        state = fork.state
+        if state.kind == "file":
+            self._put_file(row, base, fork)
+        elif base is None:
+            with self._place(row, None) as place:
+                known = replace(state, mode=state.mode | 0o700) if state.kind == "directory" else state
+                with self._recorder.making(place, known):
+                    put_state(place, known, b"")
+
+    def _put_file(self, row: ForkChange, base: Node | None, fork: Node) -> None:
+        data, mode, recorder = fork.data or b"", fork.state.mode, self._recorder
+        if base is None or base.state.content != fork.state.content:
+            with self._place(row, base) as place, recorder.writing(place, data, base and base.data, mode):
+                atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
+        if base is not None:
+            self._set_mode(row, mode)
+
+    def _set_mode(self, row: ForkChange, mode: int) -> None:
+        with self._files.root.place(row.path, follow=False, check=self._files.may_write) as place:
+            if place.mode() & 0o7777 != mode:
+                with self._recorder.setting_mode(place, mode):
+                    os.chmod(place.name, mode, dir_fd=place.fd)
+
+    @contextmanager
+    def _place(self, row: ForkChange, known: Node | None) -> Iterator[PathHandle]:
+        """The place of a path, if it is still as it was compared."""
+        with self._files.root.place(row.path, follow=False, check=self._files.may_write) as place:
+            now, _ = look(place.fd, place.name)
+            if now != (known and known.state):
+                raise ToolError(
+                    ErrorCode.CONFLICT, f"{row.path!r} was changed during the merge. Nothing was merged. Try again."
+                )
+            yield place
+
+
+def _is_replaced(base: PathState, fork: PathState) -> bool:
+    """Whether the old thing must go before the new one can come."""
+    return base.kind != fork.kind or (fork.kind == "link" and base.content != fork.content)

@@ -1,0 +1,159 @@
+"""The ways to see a workspace without changing it: an overlay, a copy by reflinks, a copy of bytes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+from toolroll.host.files.journal.entry import PathState, look
+from toolroll.host.forks import overlay
+from toolroll.host.forks.place import UPPER, WORK, ForkPlace
+from toolroll.host.forks.tree_copy import FOLDER, NodeStamp, TreeCopy, open_folder
+from toolroll.host.runtime.dir_entries import open_dir
+
+ForkKind = Literal["overlay", "reflink", "copy"]
+
+
+class Node(NamedTuple):
+    """What is at a path, of the workspace or of its fork."""
+
+    status: os.stat_result
+    state: PathState
+    data: bytes | None
+    """The content of a file."""
+
+
+class ForkView(ABC):
+    """One way: says which paths may differ, and which of the workspace were changed since."""
+
+    kind: ForkKind
+    left_out: tuple[str, ...] = ()
+    """Paths that the fork has not got: they are not compared."""
+
+    @abstractmethod
+    def touched(self, base: int, fork: int) -> Iterator[str]:
+        """The paths that may differ from what they were; folders are given as descriptors."""
+
+    @abstractmethod
+    def is_moved(self, path: str, base: Node | None) -> bool:
+        """Whether what is at a path of the workspace now is not what was there at the time of the fork."""
+
+    def is_unchanged(self, path: str, fork: Node | None) -> bool:  # noqa: ARG002
+        """Whether a path of the fork is known to be what it was."""
+        return False
+
+
+class CopyView(ForkView):
+    """A copy of every file."""
+
+    def __init__(self, base: int, fork: int, copy: TreeCopy) -> None:
+        self.kind = "reflink" if copy.reflink else "copy"
+        self._copy = copy
+        copy.copy(base, fork)
+        self.left_out = tuple(copy.left_out)
+
+    def touched(self, base: int, fork: int) -> Iterator[str]:  # noqa: ARG002
+        seen = set()
+        for path, status in walk(fork):
+            seen.add(path)
+            if self._copy.is_changed(path, NodeStamp.of(status)):
+                yield path
+        yield from (path for path in self._copy.nodes if path not in seen)
+
+    def is_moved(self, path: str, base: Node | None) -> bool:
+        known = self._copy.nodes.get(path)
+        if known is None or base is None:
+            return (known is None) is not (base is None)
+        return not _is_same(base, known.base, known.digest)
+
+    def is_unchanged(self, path: str, fork: Node | None) -> bool:
+        known = self._copy.nodes.get(path)
+        return known is not None and fork is not None and _is_same(fork, known.copy, known.digest)
+
+
+class OverlayView(ForkView):
+    """A mount on top of the workspace."""
+
+    kind = "overlay"
+
+    def __init__(self, workspace: str, base: int, place: ForkPlace) -> None:
+        self._base = base
+        self._upper = place.folder(UPPER)
+        os.chmod(self._upper, stat.S_IMODE(os.stat(workspace).st_mode))
+        overlay.mount(workspace, self._upper, place.folder(WORK), place.workspace)
+        self._since = overlay.next_tick()
+
+    def touched(self, base: int, fork: int) -> Iterator[str]:
+        seen: set[str] = set()
+        upper = os.open(self._upper, FOLDER)
+        try:
+            for path, whole in overlay.list_changed(upper):
+                seen.add(path)
+                if whole:
+                    seen.update(one for side in (base, fork) for one in _beneath(side, path))
+        finally:
+            os.close(upper)
+        yield from seen
+
+    def is_moved(self, path: str, base: Node | None) -> bool:
+        if base is not None:
+            return base.state.kind != "directory" and base.status.st_ctime_ns >= self._since
+        above = _nearest_folder(self._base, path)
+        return above.st_ctime_ns >= self._since and overlay.was_copied_up(os.path.join(self._upper, path))
+
+
+def _is_same(now: Node, stamp: NodeStamp, known: bytes | None) -> bool:
+    """Whether a node is what it was: by its stamp, else by its mode and content. A folder is its mode."""
+    if now.status.st_mode != stamp.mode:
+        return False
+    if now.state.kind == "directory" or NodeStamp.of(now.status) == stamp:
+        return True
+    return known is not None and now.state.content == known.hex()
+
+
+def _nearest_folder(folder: int, path: str) -> os.stat_result:
+    """The status of the deepest folder on the way to a path that is there."""
+    *above, _ = path.split("/")
+    while above:
+        with suppress(FileNotFoundError, NotADirectoryError), open_dir(folder, tuple(above)) as here:
+            return os.fstat(here)
+        above.pop()
+    return os.fstat(folder)
+
+
+def find_node(folder: int, path: str) -> Node | None:
+    """What is at a path beneath an open folder, where no step on the way is a link; None if nothing is."""
+    *above, name = path.split("/")
+    with suppress(FileNotFoundError, NotADirectoryError), open_dir(folder, tuple(above)) as here:
+        status = os.stat(name, dir_fd=here, follow_symlinks=False)
+        state, data = look(here, name)
+        return None if state is None else Node(status, state, data)
+    return None
+
+
+def walk(folder: int, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """Every path beneath an open folder, with its status; links are not followed."""
+    for name in os.listdir(folder):
+        path = f"{prefix}{name}"
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        yield path, status
+        if stat.S_ISDIR(status.st_mode):
+            with open_folder(name, folder) as inner:
+                yield from walk(inner, f"{path}/")
+
+
+def _beneath(folder: int, path: str) -> Iterator[str]:
+    """The paths beneath a path, if that is a folder."""
+    with (
+        suppress(FileNotFoundError, NotADirectoryError),
+        open_dir(folder, tuple(path.split("/"))) as here,
+        open_folder(".", here) as inner,
+    ):
+        yield from (one for one, _ in walk(inner, f"{path}/"))

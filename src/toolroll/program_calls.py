@@ -1,0 +1,171 @@
+"""What a program uses beside the tools: run a command with bytes, read and write bytes, pack and unpack a workspace.
+
+Each goes through the same steps as a tool's call (policy, locks, journal, sandbox), but gives back plain values and
+raises ToolError.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
+
+from toolroll.dialect import View
+from toolroll.host.files.journal.entry import MOST_KEPT
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Parameter
+from toolroll.tool import Effect, Tool
+
+if TYPE_CHECKING:
+    from toolroll.executor import Executor
+    from toolroll.host.context import Context
+    from toolroll.host.files.archive.pack import Packed
+    from toolroll.host.files.archive.unpack import Unpacked
+    from toolroll.host.shell.supervisor import RunningCommand
+    from toolroll.services import CallOptions
+    from toolroll.text.files.changes import Change
+
+OUTPUT_BYTES = 64 << 20
+"""How much of each stream `exec` gives back, unless the call says otherwise."""
+_AFTER_SECONDS = 60  # of the call, after the command has ended
+_PATH = (Parameter("path", {}, required=True, path=True),)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that `Kit.exec` ran to its end."""
+
+    stdout: bytes
+    stderr: bytes
+    code: int | None
+    """The exit code; 128 and the number of the signal that ended it; None if it could not be had."""
+    changes: list[Change]
+    """What it changed in the workspace."""
+    outcome: str = "exited"
+    """Or "timed_out", "killed", "memory" or "processes"."""
+    truncated: bool = False
+    """Whether a stream was longer than the limit: then the first part is here."""
+
+
+class ProgramCalls:
+    """The part of a kit that programs use directly."""
+
+    _executor: Executor
+
+    def context(self, **options: Unpack[CallOptions]) -> Context:
+        """The context of one call."""
+        raise NotImplementedError
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str = ".",
+        timeout: float = 120,
+        limit: int = OUTPUT_BYTES,
+        token: CancelToken | None = None,
+    ) -> Completed:
+        """Run a text for bash, or a program and its arguments, under the policy and sandbox of `bash`.
+
+        `env` is added to the variables that commands get; `limit` bounds the bytes of each stream that are given back.
+        ToolError if it may not run, cannot start or is cancelled; a failure of its own is a result.
+        """
+        extra = _check_variables(env or {})
+        words = command if isinstance(command, str) else [os.fspath(one) for one in command]
+        if not words:
+            raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
+        ctx = self.context(token=token)
+        ctx.call.limits = replace(
+            ctx.call.limits, call_seconds=max(ctx.call.limits.call_seconds, timeout + _AFTER_SECONDS)
+        )
+
+        def run(ctx: Context) -> Completed:
+            given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
+            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit)
+
+        shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
+        return self._run("exec", Effect.SHELL, run, shown, ctx)
+
+    async def aexec(self, command: str | Sequence[str], **options: Any) -> Completed:
+        """`exec` in a worker thread; cancelling the task cancels the command."""
+        import asyncio
+
+        token = options["token"] = options.get("token") or CancelToken()
+        try:
+            return await asyncio.to_thread(self.exec, command, **options)
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+
+    def read_bytes(self, path: str) -> bytes:
+        """The whole content of a file; it then counts as seen."""
+        return self._run("read_bytes", Effect.READ, lambda ctx: ctx.files.data(path, MOST_KEPT, seen=True), path)
+
+    def write_bytes(self, path: str, data: bytes) -> Change | None:
+        """Write a whole file, making missing folders; `undo` takes it back. None if it was the same already."""
+        from toolroll.text.files.changes import Change
+
+        made = self._run("write_bytes", Effect.WRITE, lambda ctx: ctx.files.write(path, data), path)
+        return Change.of_contents(made.path, made.before, made.after) if made.changed else None
+
+    def pack(self, *, ignored: bool = False, git: bool = False) -> Packed:
+        """The workspace as a tar, the same bytes for the same files: what no ignore file keeps out, or all of it.
+
+        `git` adds the repository's own folder. Further roots are not in it.
+        """
+        from toolroll.host.files.archive.pack import pack
+
+        run = lambda ctx: pack(ctx.files, ctx.token, ignored=ignored, git=git)  # noqa: E731
+        return self._run("pack", Effect.READ, run, {"ignored": ignored, "git": git})
+
+    def unpack(self, archive: str | os.PathLike[str] | bytes | IO[bytes], *, git: bool = False) -> Unpacked:
+        """Put what a tar holds into the workspace, over what is there: all of it or nothing; `undo` takes it back.
+
+        Names and links that lead out, and devices, are refused. `git` takes a repository's own folder as well, where
+        there is none and without its hooks: only for an archive that you trust.
+        """
+        from toolroll.host.files.archive.unpack import read_twice, unpack
+
+        with read_twice(archive) as file:
+            run = lambda ctx: unpack(ctx.files, file, ctx.token, git=git)  # noqa: E731
+            return self._run("unpack", Effect.READ | Effect.WRITE | Effect.DELETE, run, {"git": git})
+
+    def _run(
+        self,
+        name: str,
+        effects: Effect,
+        run: Callable[[Context], T],
+        shown: str | Mapping[str, Any],
+        ctx: Context | None = None,
+    ) -> T:
+        """Run a function with all steps of a call around it; `shown`: its path, or what approvers see of it."""
+        arguments = {"path": shown} if isinstance(shown, str) else dict(shown)
+        parameters = _PATH if isinstance(shown, str) else ()
+        tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program")
+        made: T = self._executor.run(View(name, tool), arguments, ctx or self.context())
+        return made
+
+
+def _complete(ran: RunningCommand, limit: int) -> Completed:
+    from toolroll.host.shell.command_result import exit_code
+
+    assert ran.ended is not None, "it was waited for"
+    assert ran.errors is not None, "its streams are kept apart"
+    outputs = [ran.output, ran.errors]
+    stdout, stderr = (one.read(0, limit) for one in outputs)
+    truncated = any(one.total > limit for one in outputs)
+    return Completed(stdout, stderr, exit_code(ran.ended.status), [], str(ran.ended.outcome), truncated)
+
+
+def _check_variables(env: Mapping[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"{name!r} cannot be a variable: a name has no '=', nothing a NUL byte."
+            )
+    return dict(env)

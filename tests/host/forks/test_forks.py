@@ -1,0 +1,202 @@
+"""Forks of a workspace: what is done in one stays there until it is merged, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Kit, ToolError
+from toolroll.host.forks import overlay
+from toolroll.text.files.changes import describe_changes
+
+KINDS = ["copy", *([] if overlay.why_not("/tmp") else ["overlay"])]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Forks are kept in the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "toolroll" / "forks"
+
+
+def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Every path with its kind, mode, content and attributes; without the repository."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(folder.rglob("*")):
+        name, status = str(path.relative_to(folder)), path.lstat()
+        if name.split("/", maxsplit=1)[0] == ".git":
+            continue
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[name] = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), content
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fork_is_merged_as_one_entry_that_can_be_undone(
+    ws: Path, put: Callable[..., None], kit: Kit, kind: Any
+) -> None:
+    put({"a.txt": "one\ntwo\n", "sub/b.txt": "b\n", "gone.txt": "x\n"})
+    os.symlink("a.txt", ws / "link")
+    before = snapshot(ws)
+    with kit.fork(kind) as trial:
+        assert trial.kind == kind
+        trial.call("edit", {"path": "a.txt", "old": "two", "new": "2"})
+        done = trial.call("bash", {"command": "rm gone.txt link; mv sub moved; chmod +x a.txt; mkdir empty"})
+        assert done.ok, done.text
+        assert snapshot(ws) == before
+        said = describe_changes(trial.changes())
+        assert said == (
+            "Changed 6 files: a.txt (+1 -1), empty (new), gone.txt (deleted), link (deleted), moved/b.txt (new), "
+            "sub/b.txt (deleted)."
+        )
+        assert "-two\n+2\n" in trial.diff()
+        wanted = snapshot(Path(trial.workspace))
+        assert trial.merge().text == said
+        assert trial.changes() == []
+    assert not os.path.exists(trial.workspace)
+    assert snapshot(ws) == wanted
+    assert [one.tool for one in kit.journal.entries()] == ["commit"]
+    assert kit.undo().ok
+    assert snapshot(ws) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dropped_fork_leaves_nothing(ws: Path, put: Callable[..., None], kit: Kit, cache: Path, kind: Any) -> None:
+    put({"a.txt": "one\n"})
+    before = snapshot(ws)
+    with kit.fork(kind) as trial:
+        trial.call("bash", {"command": "mkdir -p d/e; echo x > d/e/f; chmod 000 d; rm a.txt"})
+    assert snapshot(ws) == before
+    assert list(cache.iterdir()) == []
+    with pytest.raises(ToolError, match=r"There is no fork 1\. Open forks: none"):
+        trial.merge()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_merge_is_refused_where_the_base_changed(ws: Path, put: Callable[..., None], kit: Kit, kind: Any) -> None:
+    put({"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "same.txt": "s\n"})
+    with kit.fork(kind) as trial:
+        trial.call("bash", {"command": "echo fork > a.txt; echo B > b.txt; echo both > same.txt; echo C >> c.txt"})
+        trial.call("write", {"path": "new.txt", "content": "fork\n"})
+        put({"a.txt": "base\n", "same.txt": "both\n", "new.txt": "base\n", "other.txt": "only here\n"})
+        (ws / "c.txt").unlink()
+        before = snapshot(ws)
+        with pytest.raises(ToolError) as refused:
+            trial.merge()
+        assert refused.value.details == {"paths": ["a.txt", "c.txt", "new.txt"]}
+        assert "a.txt (- workspace, + fork)\n@@ -1,1 +1,1 @@\n-base\n+fork" in refused.value.message
+        assert snapshot(ws) == before
+        assert trial.merge("b.txt").text == "Changed 1 file: b.txt (+1 -1)."
+        trial.call("bash", {"command": "echo again > b.txt"})
+        assert trial.merge("b.txt").text == "Changed 1 file: b.txt (+1 -1)."
+    assert (ws / "b.txt").read_text() == "again\n"
+
+
+def test_a_base_file_that_was_written_again_with_the_same_bytes_is_no_conflict(
+    ws: Path, put: Callable[..., None], kit: Kit
+) -> None:
+    put({"a.txt": "one\n"})
+    with kit.fork("copy") as trial:
+        put({"a.txt": "one\n"})
+        trial.call("bash", {"command": "echo two > a.txt"})
+        trial.merge()
+    assert (ws / "a.txt").read_text() == "two\n"
+
+
+NAMES = ["a", "b c", "ä", "-x", "q'uote", "new\nline", "back\\slash", "d/a", "d/e/b", "d e/f"]
+FOLDERS = ["d", "d/e", "d e"]
+
+
+def make_commands(chance: random.Random, *, hard_links: bool = True) -> str:
+    """Some commands that create, replace, truncate, rename, link and change the mode of files and folders."""
+    lines = []
+    for _ in range(chance.randint(3, 15)):
+        one, two = (shlex.quote(f"./{name}") for name in chance.sample(NAMES + FOLDERS, 2))
+        number = chance.randint(0, 99)
+        lines.append(
+            chance.choice(
+                [
+                    f"echo {number} > {one}",
+                    f"echo {number} >> {one}",
+                    f": > {one}",
+                    f"printf '\\0\\377{number}' > {one}",
+                    f"truncate -s {number * 100_000} {one}",
+                    f"mkdir -p {one}",
+                    f"rm -rf {one}",
+                    f"mv {one} {two}",
+                    f"rm -rf {two}; mv -T {one} {two}",
+                    f"cp -r {one} {two}",
+                    f"ln -s {two} {one}",
+                    f"ln -sfn {number} {one}",
+                    f"{'ln' if hard_links else 'cp'} {one} {two}",
+                    f"chmod {chance.choice(['600', '755', '4711', 'u+x', 'g+w'])} {one}",
+                    f"sed -i s/1/one/ {one}",
+                ]
+            )
+        )
+    return "\n".join(f"{{ {line}; }} 2>/dev/null" for line in lines)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_commands(ws: Path, tmp_path: Path, open_kit: Callable[..., Kit], kind: Any) -> None:
+    twin = tmp_path / "twin"
+    kit = open_kit(policy="standard")
+    for seed in range(int(os.environ.get("TOOLROLL_SEQUENCES", "10"))):
+        chance = random.Random(seed)
+        subprocess.run(
+            ["bash", "-c", "mkdir -p d/e 'd e'\n" + make_commands(chance, hard_links=kind != "overlay")],
+            cwd=ws,
+            check=False,
+        )
+        before = snapshot(ws)
+        shutil.rmtree(twin, ignore_errors=True)
+        subprocess.run(["cp", "-a", ws, twin], check=True)
+        commands = make_commands(chance)
+        with Kit(twin, state_dir=tmp_path / "other", policy=kit.policy) as other:  # confined in the same way
+            other.call("bash", {"command": commands})
+        with kit.fork(kind) as trial:
+            trial.call("bash", {"command": commands})
+            changed = bool(trial.changes())
+            assert snapshot(ws) == before
+            trial.merge()
+        assert snapshot(ws) == snapshot(twin), f"seed {seed}"
+        if changed:
+            assert kit.undo().ok
+        assert snapshot(ws) == before, f"seed {seed}"
+
+
+def test_what_cannot_be_forked_is_said(
+    ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit], tmp_path: Path
+) -> None:
+    put({"a.txt": "x" * 5000})
+    with pytest.raises(ToolError, match="too large to be copied: it has more than 1,000 bytes"):
+        open_kit(limits={"fork_bytes": 1000}).fork("copy")
+    with pytest.raises(ToolError, match="cannot be forked by reflink: the file system"):
+        open_kit().fork("reflink")
+    (tmp_path / "more").mkdir()
+    with pytest.raises(ToolError, match="A workspace with further roots cannot be forked"):
+        open_kit(roots=[tmp_path / "more"]).fork()
+    trial = open_kit().fork()
+    shutil.move(ws, tmp_path / "elsewhere")
+    with pytest.raises(ToolError, match="was removed or moved: there is nothing to merge into"):
+        trial.merge()
+    trial.drop()
+
+
+def test_forks_of_killed_processes_are_removed(kit: Kit, cache: Path) -> None:
+    with kit.fork("copy"):
+        left = cache / "fork-left"
+        (left / "files" / "ws").mkdir(parents=True)
+        (left / "lock").touch()
+        with kit.fork("copy"):
+            assert len(list(cache.iterdir())) == 2
+            assert not left.exists()

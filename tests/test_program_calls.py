@@ -1,0 +1,104 @@
+"""What a program uses beside the tools: commands with bytes, files as bytes."""
+
+import asyncio
+import threading
+
+import pytest
+
+from toolroll import CancelToken, ToolError
+
+BYTES = bytes(range(256)) * 8192  # more than a pipe holds
+
+
+def test_bytes_go_in_and_come_out(open_kit, put):
+    put({"d/x": ""})
+    kit = open_kit()
+    done = kit.exec('cat; pwd | tail -c 2; printf %s "$NAME" >&2; exit 3', stdin=BYTES, env={"NAME": "a b"}, cwd="d")
+    assert (done.stdout, done.stderr, done.code) == (BYTES + b"d\n", b"a b", 3)
+    assert (done.outcome, done.truncated) == ("exited", False)
+
+
+def test_words_need_no_shell(kit):
+    assert kit.exec(["printf", "%s|", "a b", "$HOME", ";"]).stdout == b"a b|$HOME|;|"
+
+
+def test_it_reads_nothing_unless_it_is_given(kit):
+    assert kit.exec(["cat"]).stdout == b""
+
+
+def test_the_limit_is_for_each_stream(kit):
+    done = kit.exec("printf 123456; printf 1234 >&2", limit=4)
+    assert (done.stdout, done.stderr, done.truncated) == (b"1234", b"1234", True)
+    assert not kit.exec("printf 1234", limit=4).truncated
+
+
+def test_time_runs_out(kit):
+    done = kit.exec("printf begun; sleep 30", timeout=0.5)
+    assert (done.stdout, done.outcome, done.code) == (b"begun", "timed_out", 137)
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "code"),
+    [
+        ("sudo true", {}, "SecurityError"),
+        (["sudo", "true"], {}, "SecurityError"),
+        ("true", {"cwd": ".."}, "SecurityError"),
+        ("true", {"cwd": "nowhere"}, "NotFound"),
+        ("true", {"env": {"A=B": ""}}, "ValidationError"),
+        ("true", {"env": {"A": "\0"}}, "ValidationError"),
+        ("", {}, "ValidationError"),
+        ([], {}, "ValidationError"),
+        (["a\0b"], {}, "ValidationError"),
+    ],
+)
+def test_what_bash_is_refused_is_refused_here(kit, command, more, code):
+    with pytest.raises(ToolError) as caught:
+        kit.exec(command, **more)
+    assert caught.value.code == code
+
+
+def test_it_can_be_cancelled(kit):
+    token = CancelToken()
+    threading.Timer(0.3, token.cancel).start()
+    with pytest.raises(ToolError, match="cancelled"):
+        kit.exec("sleep 30", token=token)
+
+
+def test_asynchronously(kit):
+    async def several():
+        done = await asyncio.gather(*(kit.aexec(["printf", text]) for text in "ab"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(kit.aexec("sleep 30"), 0.3)
+        return [one.stdout for one in done]
+
+    assert asyncio.run(several()) == [b"a", b"b"]
+
+
+def test_calls_are_recorded(kit):
+    kit.exec("printf x", env={"SECRET": "s3cret"})
+    kit.write_bytes("a", b"")
+    with pytest.raises(ToolError):
+        kit.read_bytes("b")
+    assert [(one.name, one.status) for one in kit.calls()] == [
+        ("exec", "success"), ("write_bytes", "success"), ("read_bytes", "error"),
+    ]  # fmt: skip
+    assert kit.call("history", {"limit": 2}).data["calls"][0]["said"] == "printf x"
+
+
+def test_files_as_bytes(kit, ws):
+    assert str(kit.write_bytes("d/a", BYTES)) == "d/a (new)"
+    assert kit.read_bytes("d/a") == BYTES == (ws / "d/a").read_bytes()
+    assert kit.write_bytes("d/a", BYTES) is None
+    (ws / "d/a").write_bytes(b"theirs")
+    with pytest.raises(ToolError, match="was modified since"):
+        kit.write_bytes("d/a", b"ours")
+    assert kit.read_bytes("d/a") == b"theirs"
+    assert kit.write_bytes("d/a", b"ours").kind == "modified"
+    kit.undo()
+    assert (ws / "d/a").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize("path", ["../a", "/etc/passwd", ".git/config"])
+def test_where_nothing_is_written(kit, path):
+    with pytest.raises(ToolError):
+        kit.write_bytes(path, b"x")
