@@ -36,6 +36,7 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
     from toolroll.host.forks.fork import Fork
@@ -59,6 +60,8 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+    tools: str
+    """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
 
 
 T = TypeVar("T")
@@ -148,6 +151,9 @@ class Services:
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
+        self.capture = _defer(closing, self._open_capture)
+        if os.path.isdir(os.path.join(self.state.path, "capture")):
+            self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = _defer(closing, partial(self._open_search, states))
         self.structure = _defer(closing, self._open_structure)
@@ -184,6 +190,11 @@ class Services:
         how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
         return make_search(self.root, self.state, states, **how)
 
+    def _open_capture(self) -> Capture:
+        from toolroll.host.capture.capture import Capture
+
+        return Capture(self.root, self.state, self.journal, self.files.records, self.launcher, self.limits)
+
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
 
@@ -216,7 +227,7 @@ class Services:
 
     def _shell_options(self, table: str) -> dict[str, Any]:
         own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}
-        return {**own, "launcher": self.launcher, "git": self.git}
+        return {**own, "launcher": self.launcher, "git": self.git, "capture": self.capture}
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
         """Put operations that a program gives in the places of our own engines."""

@@ -305,7 +305,7 @@ def test_a_chunk_is_taken_as_written_where_indentation_has_no_meaning(name, text
         assert (made.text, made.hunks[0].note.endswith("as the format says")) == (expected, True)
 
 
-ENTRY = "* Fix the parser of dates\n* Fix the parser of times\n"
+ENTRY = "* Fix the parser of long dates\n* Fix the parser of local times\n"
 NEWS = "News\n\n{}1.0\n\n* First\n\n0.9\n\n* First\n"
 
 

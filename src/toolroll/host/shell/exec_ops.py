@@ -99,6 +99,7 @@ class ExecShell(Shell):
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
         reads: bool = False,  # noqa: ARG002
+        captured: bool = True,  # noqa: ARG002 - these are the files of another machine
     ) -> CommandRun:
         ops = self._ops
         words = [
