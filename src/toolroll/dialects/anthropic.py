@@ -1,5 +1,7 @@
 """Anthropic's client tools, by their API types: text_editor_20250728 and bash_20250124."""
 
+from dataclasses import replace
+
 from toolroll import vendor_shapes
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View
 from toolroll.tools.files.edit import edit
@@ -17,6 +19,12 @@ AFTER = Param(
     schema={"anyOf": None, "type": "integer", "minimum": 0},
 )
 
+RESTART = Param(
+    default=False,
+    decode={True: "reset", False: "kept"}.get,
+    description="Begin in the workspace again",
+    schema={"type": "boolean", "enum": None},
+)
 _TEXT = Param("insert_text", decode=lambda text: text or "\n", schema={"minLength": None})
 
 
@@ -70,9 +78,9 @@ DIALECT = Dialect(
             bash,
             {
                 "command": Param(default="", description="Command to run"),
-                "restart": Param(description="Begin in the workspace again"),
+                "folder": replace(RESTART, name="restart"),
             },
-            fixed={"detach": False, "on_timeout": "say", "keep_folder": True},
+            fixed={"detach": False, "on_timeout": "say"},
             description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",
         ),
     ),
