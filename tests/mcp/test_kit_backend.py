@@ -178,6 +178,13 @@ def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path,
     backend.close()
 
 
+def test_a_prompt_is_filled_with_what_it_is_given(backend):
+    names = [one["name"] for one in backend.prompts()]
+    assert "fix-tests" in names
+    (message,) = backend.prompt("fix-tests", {"target": "tests/x"})["messages"]
+    assert "Make the tests of tests/x pass." in message["content"]["text"]
+
+
 def test_a_tool_that_there_is_not(backend):
     with pytest.raises(UnknownItemError, match=r"There is no tool 'nope'. There are: "):
         backend.call("nope", {}, Peer())

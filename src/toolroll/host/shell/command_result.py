@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.host.files.spill import Spill
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.command_launcher import StartedCommand
     from toolroll.host.shell.jobs import Job
     from toolroll.host.shell.output import CapturedOutput
+    from toolroll.text.files.changes import Change
 
 On = Literal["say", "raise"]
 
@@ -74,6 +75,24 @@ class CommandRun:
         """What it printed to stderr, when that was asked for apart."""
         errors = self.launched.running.errors
         return ShownOutput("") if errors is None else show_output(errors, self.spill, most, keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that `Kit.exec` ran to its end."""
+
+    stdout: bytes
+    stderr: bytes
+    code: int | None
+    """The exit code; 128 and the number of the signal that ended it; None if it could not be had."""
+    changes: list[Change]
+    """What it changed in the workspace."""
+    outcome: str = "exited"
+    """Or "timed_out", "killed", "memory" or "processes"."""
+    truncated: bool = False
+    """Whether a stream was longer than the limit: then the first part is here."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be said about the changes, as when they cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from toolroll.host.shell.command_launcher import (
     display_word,
     prepare_words,
 )
-from toolroll.host.shell.command_result import CommandRun
+from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.policy.commands import CommandRules, Judgement
     from toolroll.policy.decision import Rule
 
@@ -184,7 +183,7 @@ class Shell:
         stdin: bytes,
         extra: Mapping[str, str],
         kept_bytes: int,
-    ) -> RunningCommand:
+    ) -> Completed:
         """Run a text of shell, or words without one, to its end if the policy lets it; its streams are kept apart."""
         if isinstance(command, str):
             self._authorise_text(command, cwd)
@@ -198,7 +197,11 @@ class Shell:
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
-        return self._settle(launched, display_word(argv[-1]), patience=None).launched.running
+        ran, call = self._settle(launched, display_word(argv[-1]), patience=None), self._for()
+        outputs = [one for one in (launched.running.output, launched.running.errors) if one is not None]
+        stdout, stderr = (one.read(0, kept_bytes) for one in outputs)
+        how_much = any(one.total > kept_bytes for one in outputs), call.notes
+        return Completed(stdout, stderr, exit_code(ran.status), call.changes, ran.outcome, *how_much)
 
     def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
         import shlex
