@@ -49,6 +49,7 @@ class CommandRun:
     launched: StartedCommand
     spill: Spill
     job: Job | None = None
+    note: str = ""
 
     @property
     def outcome(self) -> str:
@@ -170,7 +171,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     missing = programs.find_missing(said) if failed else None
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
-    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
+    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes(), ran.note)
     code = exit_code(ran.status)
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code}
     began = int(ran.launched.at * 1000)

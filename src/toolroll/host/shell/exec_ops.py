@@ -84,6 +84,10 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run`: the folder that a shell elsewhere ends in is not known."""
+        return self.run(text or ":" if restart else text, cwd=cwd, seconds=seconds, **how)
+
     def program(
         self,
         argv: Sequence[Word],
@@ -116,7 +120,7 @@ class ExecShell(Shell):
         if done is not None and merge and done.errors:
             done = Executed(done.status, done.output + done.errors)
         launched = StartedCommand(cast("RunningCommand", None), began, "replaced", True, where, [], [])
-        return ExecRun(launched, self._spill, None, done, time.time() - began)
+        return ExecRun(launched, self._spill, done=done, took=time.time() - began)
 
     def run_bytes(
         self,

@@ -18,6 +18,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
+    FolderReport,
     SealedText,
     StartedCommand,
     Word,
@@ -104,13 +105,15 @@ class Shell:
         merge: bool = True,
         detach_after: float | None = None,
         reads: bool = False,
+        report: FolderReport | None = None,
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
 
-        With `reads` it then reads what is written to the job.
+        With `reads` it then reads what is written to the job. `report` gets the folder that bash ends in.
         """
         self._authorise_text(text, cwd, program)
         how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how |= {} if report is None else {"extra": {"BASH_ENV": report}}
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
 
@@ -119,6 +122,31 @@ class Shell:
         import shlex
 
         return self.policy.commit != "auto" and not _only_reads(text if args is None else shlex.join((text, *args)))
+
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
+
+        `restart` goes back to `cwd` first, and then needs no command.
+        """
+        session = self._for().session
+        if restart:
+            self._entered.pop(session, None)
+            text = text or ":"
+        here = self._entered.get(session, cwd)
+        try:
+            os.close(self._launcher.folder(here))
+        except (ToolError, OSError):  # it is gone
+            here = cwd
+        with FolderReport() as report:
+            ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
+            ended = report.read() or here
+        try:
+            self.enter(session, ended)
+        except (ToolError, OSError):
+            self._entered.pop(session, None)
+            return replace(ran, note=f"The next command begins in the workspace again: {ended!r} is outside, or gone.")
+        there = self.entered(session)
+        return ran if there == os.path.normpath(here) else replace(ran, note=f"The next command begins in {there!r}.")
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
