@@ -235,7 +235,7 @@ def _say_how_to_approve(workspace: str | None, client: Mapping[str, Any]) -> Non
 def _approve_command(workspace: str | None) -> str:
     import shlex
 
-    return f"toolroll approve -C {shlex.quote(os.path.realpath(workspace or '.'))} --watch"
+    return f"toolroll approve -C {shlex.quote(os.path.abspath(workspace or '.'))} --watch"
 
 
 def _install(args: Namespace) -> int:
