@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from toolroll import CancelToken, ToolError
+from toolroll import CancelToken, Executed, ToolError
 
 BYTES = bytes(range(256)) * 8192  # more than a pipe holds
 
@@ -20,6 +20,15 @@ def test_bytes_go_in_and_come_out(open_kit, put):
 
 def test_words_need_no_shell(kit):
     assert kit.exec(["printf", "%s|", "a b", "$HOME", ";"]).stdout == b"a b|$HOME|;|"
+
+
+def test_what_it_changes_is_known_and_can_be_undone(kit, ws):
+    done = kit.exec(["cp", "/dev/stdin", "a b"], stdin=b"x\n")
+    assert list(map(str, done.changes)) == ["a b (new)"]
+    assert [one["said"] for one in kit.call("history").data["calls"]] == ["cp /dev/stdin 'a b'"]
+    assert kit.undo().ok
+    assert not (ws / "a b").exists()
+    assert kit.exec("ls").changes == []
 
 
 def test_it_reads_nothing_unless_it_is_given(kit):
@@ -83,6 +92,24 @@ def test_calls_are_recorded(kit):
         ("exec", "success"), ("write_bytes", "success"), ("read_bytes", "error"),
     ]  # fmt: skip
     assert kit.call("history", {"limit": 2}).data["calls"][0]["said"] == "printf x"
+
+
+class Elsewhere:
+    """Commands of another machine."""
+
+    def run(self, command, *, cwd, seconds, cancelled):  # noqa: ARG002
+        if command == "sleep":
+            raise TimeoutError
+        return Executed(4, command.encode(), cwd.encode())
+
+
+def test_commands_elsewhere(open_kit):
+    kit = open_kit(commands=Elsewhere())
+    done = kit.exec(["echo", "a b"], limit=7)
+    assert (done.stdout, done.stderr, done.code, done.truncated) == (b"echo 'a", b".", 4, True)
+    assert (kit.exec("sleep").outcome, kit.exec("sleep").code) == ("timed_out", None)
+    with pytest.raises(ToolError, match="run elsewhere"):
+        kit.exec("cat", stdin=b"x")
 
 
 def test_files_as_bytes(kit, ws):

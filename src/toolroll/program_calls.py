@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
 
 from toolroll.dialect import View
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.files.archive.pack import Packed
     from toolroll.host.files.archive.unpack import Unpacked
-    from toolroll.host.shell.supervisor import RunningCommand
+    from toolroll.host.shell.command_result import Completed
     from toolroll.services import CallOptions
     from toolroll.text.files.changes import Change
 
@@ -32,22 +32,6 @@ OUTPUT_BYTES = 64 << 20
 _AFTER_SECONDS = 60  # of the call, after the command has ended
 _PATH = (Parameter("path", {}, required=True, path=True),)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that `Kit.exec` ran to its end."""
-
-    stdout: bytes
-    stderr: bytes
-    code: int | None
-    """The exit code; 128 and the number of the signal that ended it; None if it could not be had."""
-    changes: list[Change]
-    """What it changed in the workspace."""
-    outcome: str = "exited"
-    """Or "timed_out", "killed", "memory" or "processes"."""
-    truncated: bool = False
-    """Whether a stream was longer than the limit: then the first part is here."""
 
 
 class ProgramCalls:
@@ -86,7 +70,7 @@ class ProgramCalls:
 
         def run(ctx: Context) -> Completed:
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
-            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit)
+            return ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
 
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
         return self._run("exec", Effect.SHELL, run, shown, ctx)
@@ -132,8 +116,11 @@ class ProgramCalls:
         from toolroll.host.files.archive.unpack import read_twice, unpack
 
         with read_twice(archive) as file:
-            run = lambda ctx: unpack(ctx.files, file, ctx.token, git=git)  # noqa: E731
-            return self._run("unpack", Effect.READ | Effect.WRITE | Effect.DELETE, run, {"git": git})
+            ctx, effects = self.context(), Effect.READ | Effect.WRITE | Effect.DELETE
+            done = self._run(
+                "unpack", effects, lambda ctx: unpack(ctx.files, file, ctx.token, git=git), {"git": git}, ctx
+            )
+        return replace(done, auto_run=ctx.auto_run)
 
     def _run(
         self,
@@ -149,17 +136,6 @@ class ProgramCalls:
         tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program")
         made: T = self._executor.run(View(name, tool), arguments, ctx or self.context())
         return made
-
-
-def _complete(ran: RunningCommand, limit: int) -> Completed:
-    from toolroll.host.shell.command_result import exit_code
-
-    assert ran.ended is not None, "it was waited for"
-    assert ran.errors is not None, "its streams are kept apart"
-    outputs = [ran.output, ran.errors]
-    stdout, stderr = (one.read(0, limit) for one in outputs)
-    truncated = any(one.total > limit for one in outputs)
-    return Completed(stdout, stderr, exit_code(ran.ended.status), [], str(ran.ended.outcome), truncated)
 
 
 def _check_variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,7 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
     from toolroll.host.forks.fork import Fork
@@ -59,6 +60,8 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+    tools: str
+    """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
 
 
 T = TypeVar("T")
@@ -105,12 +108,15 @@ class Services:
         settings: Settings,
         files: FileOps | None = None,
         commands: ExecOps | None = None,
+        spill: Spill | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
-        With `files`, tools work on those, and what needs local files is refused; `commands` run commands.
+        With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
+        another kit's, where long outputs are kept for both.
         """
         self.session = session
+        self._shared_spill = spill
         self.limits = limits
         self.guard = guard
         self.taint = Taint(guard)
@@ -138,8 +144,9 @@ class Services:
         closing.callback(self.state.close)
         with suppress(OSError):  # a folder that cannot be written to is spoken of when something is to be kept
             self.state.hold()
-        self.spill = Spill(self.state)
-        closing.callback(self.spill.close)
+        self.spill = self._shared_spill or Spill(self.state)
+        if self._shared_spill is None:
+            closing.callback(self.spill.close)
         self.guard.remember(Grants(self.state))
 
     def _open_files(self, closing: ExitStack, profile: Profile) -> None:
@@ -148,6 +155,9 @@ class Services:
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
+        self.capture = _defer(closing, self._open_capture)
+        if os.path.isdir(os.path.join(self.state.path, "capture")):
+            self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = _defer(closing, partial(self._open_search, states))
         self.structure = _defer(closing, self._open_structure)
@@ -184,6 +194,11 @@ class Services:
         how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
         return make_search(self.root, self.state, states, **how)
 
+    def _open_capture(self) -> Capture:
+        from toolroll.host.capture.capture import Capture
+
+        return Capture(self.root, self.state, self.journal, self.files.records, self.launcher, self.limits)
+
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
 
@@ -216,7 +231,7 @@ class Services:
 
     def _shell_options(self, table: str) -> dict[str, Any]:
         own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}
-        return {**own, "launcher": self.launcher, "git": self.git}
+        return {**own, "launcher": self.launcher, "git": self.git, "capture": self.capture}
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
         """Put operations that a program gives in the places of our own engines."""

@@ -97,6 +97,32 @@ def test_a_model_gets_one_answer(ws, tmp_path, put):
     structured.close()
 
 
+def test_what_one_model_has_read_is_sent_to_the_others_of_a_client_that_has_several(ws, tmp_path, put):
+    put({"a.txt": "a line of text\n" * 40})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), one_client=True)
+
+    def read(client):
+        return backend.call("read", {"path": "a.txt"}, Peer(client))["content"][0]["text"]
+
+    whole = read("codex-mcp-client")
+    assert read("codex-mcp-client").startswith("[Unchanged since it was last sent: 'a.txt'")
+    for client in ("claude-code", "opencode", "gemini-cli-mcp-client"):
+        assert [read(client), read(client)] == [whole, whole]
+    backend.close()
+
+
+def test_a_hint_names_a_call_that_the_client_can_make(ws, tmp_path, put):
+    put({"a.py": "def f(): ...\n"})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), by_client=True)
+
+    def hint(client):
+        return backend.call("repo_map", {"path": "a.py"}, Peer(client))["content"][0]["text"]
+
+    assert "use `outline` for" in hint("claude-code")
+    assert "use `call_tool` of `outline` for" in hint("anyone")
+    backend.close()
+
+
 def test_a_dialect_has_a_shape_of_its_own(ws, tmp_path, put):
     put({"a.txt": "one\n"})
     backend = KitBackend(lambda _folder, _approve: Kit(ws, "mcp-filesystem", state_dir=tmp_path / "state"))
@@ -150,6 +176,13 @@ def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path,
     [saved] = store.saved
     assert (store.loads, saved[""], told) == (1, now, [] if old is None else ["tools"])
     backend.close()
+
+
+def test_a_prompt_is_filled_with_what_it_is_given(backend):
+    names = [one["name"] for one in backend.prompts()]
+    assert "fix-tests" in names
+    (message,) = backend.prompt("fix-tests", {"target": "tests/x"})["messages"]
+    assert "Make the tests of tests/x pass." in message["content"]["text"]
 
 
 def test_a_tool_that_there_is_not(backend):
@@ -229,7 +262,7 @@ def test_completion_of_paths_handles_and_notes(backend, put):
     def paths(typed):
         return backend.complete(prompt, {"name": "target", "value": typed})
 
-    assert paths("t") == ["tests/", "top.py"]
+    assert (paths("t"), paths("a")) == (["tests/", "top.py"], [])  # not the files of folders below
     assert paths("tests/a") == ["tests/a_test.py"]
     assert (paths("none/x"), paths("../")) == ([], [])
     assert backend.complete(prompt, {"name": "other", "value": ""}) == []
@@ -257,7 +290,7 @@ def test_it_moves_where_the_client_works_and_calls_go_on_where_they_were(backend
     assert "second" in backend.call("read", {"path": "a.txt"}, Peer())["content"][0]["text"]
     put({"go": ""})
     call.join(20)
-    assert answers[0]["content"][0]["text"] == "first"
+    assert answers[0]["content"][0]["text"].splitlines()[0] == "first"
     backend.set_root(None)
     assert "second" in backend.call("read", {"path": "a.txt"}, Peer())["content"][0]["text"]
     assert (len(opened), told) == (2, ["resources"])
@@ -280,6 +313,18 @@ def test_rooted_it_waits_to_be_told_where(ws, tmp_path, put):
     backend.set_root(str(ws))
     call.join(20)
     assert folders == [str(ws)]
+    backend.close()
+
+
+def test_a_workspace_that_is_refused_still_has_tools_and_each_call_says_why(tmp_path):
+    def open_kit(folder, approve):
+        return Kit(folder or "/", state_dir=tmp_path / "state", approve=approve)
+
+    backend = KitBackend(open_kit)
+    assert "read" in [one["name"] for one in backend.tools()]
+    answer = backend.call("read", {"path": "a.txt"}, Peer())
+    assert answer["isError"] is True
+    assert "is the whole machine: name a folder for the work" in answer["content"][0]["text"]
     backend.close()
 
 

@@ -35,6 +35,10 @@ class Limits:
     """A command with more processes is killed."""
     file_bytes: int = 8 * 1024**3
     """The largest file that a command may write."""
+    undo_file_bytes: int = 1_000_000
+    """Of a larger file that git could not restore nothing is kept before a command runs."""
+    undo_bytes: int = 256_000_000
+    """So much is kept of all such files of a workspace together."""
     fork_bytes: int = 2 * 1024**3
     """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
     cpu_seconds: int | None = None

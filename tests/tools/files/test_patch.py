@@ -203,7 +203,7 @@ def test_a_refusal_carries_a_call_that_makes_the_change(kit, ws):
 
 
 def test_a_patch_too_large_is_refused(kit):
-    assert kit.call("patch", {"patch": DIFF + "x" * 16_000_000}).error.code == "TooLarge"
+    assert kit.call("patch", {"patch": DIFF + "x" * 8_000_000}).error.code == "TooLarge"
 
 
 def test_a_patch_of_a_file_that_was_changed_since_must_quote_it_once(kit, ws, put):

@@ -76,7 +76,7 @@ def test_a_timeout_is_an_error_with_what_was_printed(kit):
 
 def test_what_a_command_leaves_running_is_ended(kit, ws, tier):
     result = kit.call("bash", {"command": "(while true; do date > alive; sleep 0.05; done) & sleep 0.3; echo done"})
-    assert result.text == "done"
+    assert result.text == "done\nChanged 1 file: alive (new)."
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before
@@ -163,6 +163,39 @@ def test_cancelling_ends_it(kit, ws, tier):
     result = kit.call("bash", {"command": "sleep 100 & wait"}, token=token)
     assert result.error.code == "Cancelled"
     assert time.monotonic() - started < 50
+
+
+FOLDERS = [  # a command, and the folder that the next one begins in
+    ("cd sub && echo hi", "sub"),
+    ("set -euC; cd deep; exit 3", "sub/deep"),
+    ("(cd /); bash -c 'cd /'; exec true", "sub/deep"),
+    ("trap 'echo bye' EXIT; cd ..", "sub/deep"),
+    ("cd /tmp", "."),
+    ("cd sub/deep", "sub/deep"),
+    ("rmdir ../deep", "."),
+]
+
+
+def test_the_folder_of_the_shell_is_kept_where_a_dialect_asks_for_it(open_kit, ws, tier):
+    (ws / "sub" / "deep").mkdir(parents=True)
+    shell = open_kit("anthropic")
+    for command, folder in FOLDERS:
+        text = shell.call("bash", {"command": command}).text
+        here = shell.call("bash", {"command": 'pwd; echo "[$BASH_ENV]"'}).text
+        assert here == f"{os.path.normpath(ws / folder)}\n[]", command
+    assert text.splitlines()[:2] == [
+        "(no output)",
+        "The next command begins in the workspace again: 'sub/deep' is outside, or gone.",
+    ]
+    assert shell.call("bash", {"command": "cd sub"}).text == "(no output)\nThe next command begins in 'sub'."
+    shell.call("bash", {"restart": True})
+    assert shell.call("bash", {"command": "pwd"}).text == str(ws)
+
+
+def test_the_folder_is_not_kept_otherwise(kit, put, ws):
+    put({"sub/a": ""})
+    kit.call("bash", {"command": "cd sub"})
+    assert kit.call("bash", {"command": "pwd"}).text == str(ws)
 
 
 def test_closing_the_kit_ends_it(kit, ws, tier):

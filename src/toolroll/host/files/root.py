@@ -121,7 +121,16 @@ class Root:
         `follow` goes through a link to what it names; without it the place is the link itself. `create` makes the
         missing folders; `check` is asked before, with the real components, and may raise.
         """
-        where = self._read(path)
+        return self._place(self._read(path), path, create=create, follow=follow, check=check)
+
+    def place_listed(self, path: str, *, create: bool = False, check: Check | None = None) -> PathHandle:
+        """The place of a real path as a listing has it: nothing is followed, and names need not be UTF-8."""
+        where = paths.Relative(tuple(path.split("/")), False)
+        return self._place(where, path, create=create, follow=False, check=check)
+
+    def _place(
+        self, where: paths.Relative, path: str, *, create: bool, follow: bool, check: Check | None
+    ) -> PathHandle:
         for _ in range(MAX_LINKS + 1):
             if not where.parts or where.parts[-1] == "..":
                 where = self._named(where, path)

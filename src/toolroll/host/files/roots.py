@@ -106,18 +106,21 @@ class RootGroup(Root):
 
     def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> PathHandle:
         if (split := self.split(path)) is None:
-
-            def checked(parts: Parts) -> None:
-                self._check_own(parts)
-                if check is not None:
-                    check(parts)
-
-            return super().place(path, create=create, follow=follow, check=checked)
+            return super().place(path, create=create, follow=follow, check=self._own_check(check))
         name, other, inner = split
         if other.text(inner) == ".":
             raise ToolError(ErrorCode.SECURITY, f"{path!r} is a root, which stays as it is. Name something inside it.")
         with _naming(path):
             place = other.place(inner, create=create, follow=follow, check=_beneath(name, check))
+        place.parts, place.shown = (name, *place.parts), path
+        return place
+
+    def place_listed(self, path: str, *, create: bool = False, check: Check | None = None) -> PathHandle:
+        name, other, inner = self.owner(tuple(path.split("/")))
+        if not name:
+            return super().place_listed(path, create=create, check=self._own_check(check))
+        with _naming(path):
+            place = other.place_listed("/".join(inner), create=create, check=_beneath(name, check))
         place.parts, place.shown = (name, *place.parts), path
         return place
 
@@ -158,6 +161,14 @@ class RootGroup(Root):
             return None
         inner = "/".join(names[1:]) or "."
         return names[0], other, f"{inner}/" if paths.ends_in_folder(path) else inner
+
+    def _own_check(self, check: Check | None) -> Check:
+        def checked(parts: Parts) -> None:
+            self._check_own(parts)
+            if check is not None:
+                check(parts)
+
+        return checked
 
     def _check_own(self, parts: Parts) -> None:
         """ToolError for what came into the workspace later under the name of another root."""

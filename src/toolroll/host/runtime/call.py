@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.policy.limits import Limits
+
+if TYPE_CHECKING:
+    from toolroll.text.files.changes import Change
 
 
 @dataclass(slots=True)
@@ -22,5 +25,8 @@ class Call:
     message: str = ""  # the message of the conversation that the call belongs to
     progress: Progress = silent
     loop: EventLoop = field(default_factory=EventLoop)  # runs tools that are coroutines
+    tools: str = ""  # which tools the model is shown; empty for the kit's own choice
     name: str = ""  # the name of the tool in the dialect
     arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names
+    changes: list[Change] = field(default_factory=list)  # what its commands have changed in the workspace
+    notes: list[str] = field(default_factory=list)  # what is to be said about these changes

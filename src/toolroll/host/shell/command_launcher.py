@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from toolroll.host.approval.auto_run import AutoRunFiles, note
@@ -24,6 +24,7 @@ from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.capture.capture import CaptureWatch, Writer
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class SealedText:
     """A text in a file without a name, which nothing can write to. A command that gets `fd` reads it at `path`."""
 
-    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False) -> None:
+    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False, sealed: bool = True) -> None:
         """`label` stands for the path where a command is shown; `display_word`: the approver reads the text as well.
 
         `main`: it is the last word, and the processes that the command starts find it too, as multiprocessing needs.
@@ -43,7 +44,7 @@ class SealedText:
         self.shown = shown
         self.main = main and sys.platform == "linux"
         self.fd = -1
-        self.fd = create_nameless_file(text.encode(), sealed=True)
+        self.fd = create_nameless_file(text.encode(), sealed=sealed)
         self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
         self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
 
@@ -51,7 +52,7 @@ class SealedText:
         """What a command has printed, with the label in place of the path."""
         return self._paths.sub(self.label, output)
 
-    def __enter__(self) -> SealedText:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -67,6 +68,21 @@ class SealedText:
             self.fd = -1
 
 
+class FolderReport(SealedText):
+    """A start file of bash, in whose place the shell writes its folder when it ends."""
+
+    _TEXT = """trap "pwd -P >|$BASH_ENV 2>/dev/null" EXIT; unset BASH_ENV"""
+
+    def __init__(self) -> None:
+        super().__init__(self._TEXT, "", sealed=False)
+
+    def read(self) -> str | None:
+        """The folder; None if the shell was killed, or has set a trap of its own. A command can write anything."""
+        found = os.pread(self.fd, _MAX_PATH_BYTES, 0).decode("utf-8", "replace").removesuffix("\n")
+        return found if found.startswith("/") else None
+
+
+_MAX_PATH_BYTES = 4096
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
 Word = str | SealedText  # A word of a command, or a text that it reads
@@ -107,10 +123,16 @@ class StartedCommand:
     restored: list[str]  # filled when the command has ended: what it did to the repository and was put back
     auto_run: list[str]
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
+    written: Writer | None = None
+    """What it has changed in the workspace, as far as that is known by now."""
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
         return [*self.restored, *([note(self.auto_run)] if self.auto_run else [])]
+
+    def job_notes(self) -> list[str]:
+        """The same for a job, with what it has changed."""
+        return [*self.notes(), *(self.written.lines() if self.written is not None else [])]
 
 
 class CommandLauncher:
@@ -165,15 +187,16 @@ class CommandLauncher:
         writes: Writes = "workspace",
         extra: Mapping[str, str] | None = None,
         confined: bool = True,
+        watch: CaptureWatch | None = None,
         **streams: Any,
     ) -> StartedCommand:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment.
 
-        `streams` are further options of `supervisor.start`.
+        `watch` records what it changes; `streams` are further options of `supervisor.start`.
         """
         from toolroll.host.shell import supervisor
 
-        sandbox, watched = self.sandbox(confined=confined), self._watch(writes)
+        sandbox, watched = self.sandbox(confined=confined), self._watch(writes, watch)
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
@@ -197,7 +220,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        notes = watched.restored, watched.auto_run
+        notes = watched.restored, watched.auto_run, watched.written
         return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
@@ -336,25 +359,28 @@ class CommandLauncher:
         access = AccessRules((*workspace, temp), read, keep, hold=hold, network=self._policy.network)
         return self._root.trust.protect(access)
 
-    def _watch(self, writes: Writes) -> _CommandWatch:
+    def _watch(self, writes: Writes, capture: CaptureWatch | None) -> _CommandWatch:
         if writes != "workspace":
-            return _CommandWatch(None, ())
-        return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run)
+            return _CommandWatch(None, (), capture)
+        return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
 
 
 class _CommandWatch:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
-    def __init__(self, git: GitGuard | None, files: Sequence[AutoRunFiles]) -> None:
+    def __init__(self, git: GitGuard | None, files: Sequence[AutoRunFiles], capture: CaptureWatch | None) -> None:
         self.restored: list[str] = []
         self.auto_run: list[str] = []
+        self.written: Writer | None = None
         self.guarded: GuardedCommand | None = None
+        self._capture = capture
         self._git = git
         self._files = files
         self._before: list[dict[str, Stamp]] = []
 
     def begin(self) -> None:
         self._before = [one.scan() for one in self._files]
+        self.written = self._capture.begin() if self._capture is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
 
     def follow(self, running: RunningCommand) -> None:
@@ -366,4 +392,6 @@ class _CommandWatch:
             self.restored += self._git.end(self.guarded)
         for files, before in zip(self._files, self._before, strict=False):
             self.auto_run += files.changes(before)
-        self._git, self._before = None, []
+        if self._capture is not None:
+            self._capture.end()
+        self._git, self._before, self._capture = None, [], None

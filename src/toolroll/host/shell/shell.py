@@ -18,6 +18,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
+    FolderReport,
     SealedText,
     StartedCommand,
     Word,
@@ -25,18 +26,18 @@ from toolroll.host.shell.command_launcher import (
     display_word,
     prepare_words,
 )
-from toolroll.host.shell.command_result import CommandRun
+from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.policy.commands import CommandRules, Judgement
     from toolroll.policy.decision import Rule
 
@@ -58,14 +59,16 @@ class Shell:
         environment: Mapping[str, str],
         launcher: Launcher,
         git: GitGuard,
+        capture: Capture,
     ) -> None:
-        """`launcher` knows where the shells are."""
+        """`launcher` knows where the shells are; `capture` records what commands change."""
         self.environment = environment
         self.programs = launcher  # finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
+        self._capture = capture
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
@@ -102,14 +105,42 @@ class Shell:
         merge: bool = True,
         detach_after: float | None = None,
         reads: bool = False,
+        report: FolderReport | None = None,
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
 
-        With `reads` it then reads what is written to the job.
+        With `reads` it then reads what is written to the job. `report` gets the folder that bash ends in.
         """
         self._authorise_text(text, cwd, program)
+        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how |= {} if report is None else {"extra": {"BASH_ENV": report}}
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after, reads=reads)
+            return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
+
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
+
+        `restart` goes back to `cwd` first, and then needs no command.
+        """
+        session = self._for().session
+        if restart:
+            self._entered.pop(session, None)
+            text = text or ":"
+        here = self._entered.get(session, cwd)
+        try:
+            os.close(self._launcher.folder(here))
+        except (ToolError, OSError):  # it is gone
+            here = cwd
+        with FolderReport() as report:
+            ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
+            ended = report.read() or here
+        try:
+            self.enter(session, ended)
+        except (ToolError, OSError):
+            self._entered.pop(session, None)
+            return replace(ran, note=f"The next command begins in the workspace again: {ended!r} is outside, or gone.")
+        there = self.entered(session)
+        return ran if there == os.path.normpath(here) else replace(ran, note=f"The next command begins in {there!r}.")
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -152,7 +183,7 @@ class Shell:
         stdin: bytes,
         extra: Mapping[str, str],
         kept_bytes: int,
-    ) -> RunningCommand:
+    ) -> Completed:
         """Run a text of shell, or words without one, to its end if the policy lets it; its streams are kept apart."""
         if isinstance(command, str):
             self._authorise_text(command, cwd)
@@ -161,11 +192,16 @@ class Shell:
         given = create_nameless_file(stdin, sealed=True)
         try:
             with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
-                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes}
+                captured = not (isinstance(command, str) and _only_reads(command))
+                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes, "captured": captured}
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
-        return self._settle(launched, display_word(argv[-1]), patience=None).launched.running
+        ran, call = self._settle(launched, display_word(argv[-1]), patience=None), self._for()
+        outputs = [one for one in (launched.running.output, launched.running.errors) if one is not None]
+        stdout, stderr = (one.read(0, kept_bytes) for one in outputs)
+        how_much = any(one.total > kept_bytes for one in outputs), call.notes
+        return Completed(stdout, stderr, exit_code(ran.status), call.changes, ran.outcome, *how_much)
 
     def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
         import shlex
@@ -204,11 +240,16 @@ class Shell:
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
         reads: bool = False,
+        captured: bool = True,
     ) -> CommandRun:
-        """Run a program that a tool has put together itself: confined and bounded, not judged."""
+        """Run a program that a tool has put together itself: confined and bounded, not judged.
+
+        What it changes is recorded, unless it is known to read only and not `captured`.
+        """
         moves = detach_after is not None and seconds > detach_after
         after = None if moves else seconds
-        launched = self._start(argv, cwd=cwd, seconds=after, merge=merge, writes=writes, extra=extra, reads=reads)
+        how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "reads": reads, "captured": captured}
+        launched = self._start(argv, cwd=cwd, seconds=after, **how)
         return self._settle(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
@@ -285,23 +326,35 @@ class Shell:
         *,
         seconds: float | None,
         extra: Mapping[str, Word] | None = None,
+        captured: bool = True,
         **how: Any,
     ) -> StartedCommand:
         call = self._for()
         call.token.check()
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
+        if captured and how.get("writes") != "nothing" and how.get("confined", True):
+            how["watch"] = self._capture.watch(call, self._title(argv))
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
+
+    def _title(self, argv: Sequence[Word]) -> str:
+        """A command as the journal names it: the text that a shell runs, or all words."""
+        import shlex
+
+        words = [self._launcher.without_temp(display_word(one)) for one in argv]
+        return words[-1] if len(words) == 1 or words[-2] == "-c" else shlex.join(words)
 
     def _settle(self, launched: StartedCommand, title: str, *, patience: float | None) -> CommandRun:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
-            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.notes)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.job_notes)
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise
+        if ended is not None and launched.written is not None:
+            launched.written.report(self._for())
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
         return CommandRun(launched, self._spill, job)
@@ -334,6 +387,13 @@ def _command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool)
     found = PRESETS[table]
     losses = "none" if allow_destructive else found.git_losses
     return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
+
+
+def _only_reads(text: str) -> bool:
+    """Whether the terminal's table knows that a text of shell changes no file."""
+    from toolroll.policy.commands import TERMINAL, judge
+
+    return judge(text, TERMINAL).decision == "allow"
 
 
 def _check(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 _MOST_PAIRS = 1_000_000  # of quoted and new lines that are compared
 _UNITS = (4, 2, 8, 3)  # columns that a tab may stand for, the usual first
@@ -34,7 +35,7 @@ def between(quoted: Sequence[str], actual: Sequence[str]) -> IndentShift | None:
     known = dict(pairs)
     if not pairs or any(known[q] != a for q, a in pairs):
         return None
-    found = (way(list(known.items())) for way in (_added, _removed, _converted, _scaled))
+    found = (way(list(known.items())) for way in (_shifted, _converted, _scaled))
     return IndentShift(known, next((one for one in found if one is not None), None))
 
 
@@ -74,24 +75,20 @@ def _repeats(new: Sequence[str], quoted: Sequence[str]) -> bool:
 
 def _is_like_quote(new: Sequence[str], quoted: Sequence[str], actual: Sequence[str]) -> bool | None:
     """Whether the new lines are indented like the quote (True) or like the file (False); None without proof."""
+    lines = [(q.strip(), (indent_of(q), indent_of(a))) for q, a in zip(quoted, actual, strict=True) if q.strip()]
     depths: dict[str, set[tuple[str, str]]] = {}
-    for q, a in zip(quoted, actual, strict=True):
-        if q.strip():
-            depths.setdefault(q.strip(), set()).add((indent_of(q), indent_of(a)))
+    for text, pair in lines:
+        depths.setdefault(text, set()).add(pair)
     words = [line for line in new if line.strip()]
     votes = {vote for line in words if (vote := _vote(line, depths.get(line.strip(), ()))) is not None}
-    head, pair = next(
-        (q.strip(), (indent_of(q), indent_of(a))) for q, a in zip(quoted, actual, strict=True) if q.strip()
-    )
-    base = _vote(words[0], (pair,))
+    base = _vote(words[0], lines[0][1:])
     if base is None or votes == {base}:
         return next(iter(votes)) if len(votes) == 1 else None
     if len(votes) != 1:
         return base
     # The votes contradict the first line: the old block was wrapped, or nothing is certain.
-    tail = next((indent_of(q), indent_of(a)) for q, a in zip(quoted[::-1], actual[::-1], strict=True) if q.strip())
-    wraps = words[0].strip() not in depths and any(line.strip() == head for line in words)
-    return base if wraps or _vote(words[-1], (tail,)) == base else None
+    wraps = words[0].strip() not in depths and any(line.strip() == lines[0][0] for line in words)
+    return base if wraps or _vote(words[-1], lines[-1][1:]) == base else None
 
 
 def _vote(line: str, known: Collection[tuple[str, str]]) -> bool | None:
@@ -117,7 +114,7 @@ def uneven(new: Sequence[str], quoted: Sequence[str], actual: Sequence[str]) -> 
             made += [own.removesuffix("\r") if indent_of(q) == indent_of(n) else None for q, n, own in same]
             continue
         off = _common_off(offs, a, b)
-        made += [_moved(line, off) if off is not None else None for line in new[c:d]]
+        made += [line if off and not line.strip() else off and _moved(line, off) for line in new[c:d]]
     return () if None in made else ([line for line in made if line is not None],)
 
 
@@ -138,30 +135,18 @@ def _off(quoted: str, actual: str) -> tuple[str, str] | None:
     return (quoted.removesuffix(actual), "") if quoted.endswith(actual) else None
 
 
-def _moved(line: str, off: tuple[str, str]) -> str | None:
-    if not line.strip():
-        return line
-    return off[1] + line.removeprefix(off[0]) if line.startswith(off[0]) else None
+def _moved(text: str, off: tuple[str, str]) -> str | None:
+    return off[1] + text.removeprefix(off[0]) if text.startswith(off[0]) else None
 
 
 Pairs = Sequence[tuple[str, str]]
 Extend = Callable[[str], str | None]
 
 
-def _added(pairs: Pairs) -> Extend | None:
-    quoted, actual = pairs[0]
-    more = actual.removesuffix(quoted)
-    if not actual.endswith(quoted) or any(a != more + q for q, a in pairs):
-        return None
-    return lambda indent: more + indent
-
-
-def _removed(pairs: Pairs) -> Extend | None:
-    quoted, actual = pairs[0]
-    less = quoted.removesuffix(actual)
-    if not quoted.endswith(actual) or any(q != less + a for q, a in pairs):
-        return None
-    return lambda indent: indent.removeprefix(less) if indent.startswith(less) else None
+def _shifted(pairs: Pairs) -> Extend | None:
+    """The same blanks put before each, or taken off."""
+    off = _off(*pairs[0])
+    return None if off is None or any(_off(q, a) != off for q, a in pairs) else partial(_moved, off=off)
 
 
 def _converted(pairs: Pairs) -> Extend | None:

@@ -28,23 +28,19 @@ def not_found(source: EditSource, old: str, new: str) -> ToolError:
     if (line := _already_there(source, new)) is not None:
         parts.append(f"The new text is already there, at line {line}.")
     quoted = _quoted(old)
-    near = _near(source, quoted)
+    near = find_near(source, quoted)
     parts += [_described(source, start, quoted) for start in near]
     parts.append("Copy the text exactly as the file has it." if near else "Read the file and copy the text exactly.")
     return ToolError(
         ErrorCode.NOT_FOUND,
         "\n".join(parts),
         details={"near": [start + 1 for start in near]},
-        suggest=_corrections(source, near, quoted, new),
+        suggest=corrections(source, near, quoted, new),
     )
 
 
-def corrections(source: EditSource, quoted: Sequence[str], new: Sequence[str]) -> tuple[Suggestion, ...]:
+def corrections(source: EditSource, near: Sequence[int], quoted: Sequence[str], new: str) -> tuple[Suggestion, ...]:
     """Calls that make the change where the file is nearly what was quoted."""
-    return _corrections(source, _near(source, quoted), quoted, "\n".join(new))
-
-
-def _corrections(source: EditSource, near: Sequence[int], quoted: Sequence[str], new: str) -> tuple[Suggestion, ...]:
     calls = (_corrected(source, start, quoted, new) for start in near)
     return tuple(call for call in calls if call is not None)
 
@@ -126,9 +122,12 @@ def _already_there(source: EditSource, new: str) -> int | None:
     return source.line_at(at) if at >= 0 else None
 
 
-def _near(source: EditSource, quoted: Sequence[str]) -> list[int]:
-    """First lines (from 0) of the runs of lines most like the quoted ones, the most alike first."""
-    if len(source.text) > _MOST_TEXT:
+def find_near(source: EditSource, quoted: Sequence[str], *, alike: bool = True) -> list[int]:
+    """First lines (from 0) of the runs of lines most like the quoted ones, the most alike first.
+
+    `alike`: if no line is equal, the likest ones.
+    """
+    if len(source.text) > _MOST_TEXT or len(quoted) > len(source.lines):
         return []
     places: dict[str, list[int]] = {}
     for number, line in enumerate(source.squeezed[1:-1].split("\n")):
@@ -143,7 +142,7 @@ def _near(source: EditSource, quoted: Sequence[str]) -> list[int]:
     # A place with half as many equal lines as the best one is no candidate beside it.
     starts = [start for start, count in votes.most_common(40) if 0 <= start <= last and count * 2 > best]
     apart: list[int] = []
-    for start in starts or _alike(source, quoted):
+    for start in starts or (_alike(source, quoted) if alike else []):
         if all(abs(start - one) >= len(quoted) for one in apart):
             apart.append(start)
     return apart[:_SHOWN]
@@ -230,6 +229,8 @@ def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) 
             return None
         else:
             carried += ways[0][c:d] if new else []
+    if 0 not in pairs and carried and not any(line[:1].isspace() for line in (quoted[0], carried[0])):
+        carried[0] = indent.indent_of(source.lines[low]) + carried[0]  # the quote begins behind its indentation
     return _unique(source, low, high, [line.removesuffix("\r") for line in carried])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from toolroll.text.edit.model import (
     TOKENS,
     TYPOGRAPHY,
     Relation,
+    Rewrite,
     unchanged,
 )
 
@@ -81,32 +82,27 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
     if all(q.strip() == a.strip() for q, a in pairs):
         if (shift := indent.between(quoted, actual)) is not None:
             return _shifted(quoted, actual, shift)
-        return _first_cut(quoted, actual) or Relation("uneven indentation", INDENT, partial(_unevenly, quoted, actual))
+        uneven = _by_lines(partial(indent.uneven, quoted=quoted, actual=actual))
+        return _first_cut(quoted, actual) or Relation("uneven indentation", INDENT, uneven)
     loose = [q.strip() != a.strip() for q, a in pairs]
     if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
         return None
     if not all(q.strip() == a.strip() or code_tokens.is_same_code(q, a) for q, a in pairs):
         return None
     tokens = Relation("blanks between tokens", TOKENS, lambda new: (_keep_lines(new, quoted, actual),))
-    if all(_indentation(q) == _indentation(a) for q, a in pairs):
+    if all(indent.indent_of(q) == indent.indent_of(a) for q, a in pairs if q.strip()):
         return tokens
     shift = indent.between(quoted, actual)
     return None if shift is None else _shifted(quoted, actual, shift).then(tokens)
 
 
-def _indentation(line: str) -> str:
-    return indent.indent_of(line) if line.strip() else ""
-
-
 def _shifted(quoted: Sequence[str], actual: Sequence[str], shift: indent.IndentShift) -> Relation:
-    def rewrite(new: str) -> tuple[str, ...]:
-        return tuple("\n".join(lines) for lines in indent.readings(new.split("\n"), quoted, actual, shift))
-
-    return Relation("indentation" if shift.extend else "uneven indentation", INDENT, rewrite)
+    ways = partial(indent.readings, quoted=quoted, actual=actual, shift=shift)
+    return Relation("indentation" if shift.extend else "uneven indentation", INDENT, _by_lines(ways))
 
 
-def _unevenly(quoted: Sequence[str], actual: Sequence[str], new: str) -> tuple[str, ...]:
-    return tuple("\n".join(lines) for lines in indent.uneven(new.split("\n"), quoted, actual))
+def _by_lines(ways: Callable[[list[str]], tuple[list[str], ...]]) -> Rewrite:
+    return lambda new: tuple("\n".join(lines) for lines in ways(new.split("\n")))
 
 
 def _first_cut(quoted: Sequence[str], actual: Sequence[str]) -> Relation | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from heapq import nsmallest
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.edit import refusals
@@ -14,7 +12,6 @@ from toolroll.text.patch.search import FileLines, Side, keys
 _SHOWN = 160  # characters of a line that is quoted
 _LISTED = 8  # line numbers that are named
 _AROUND = 2  # lines shown on each side of the one that differs
-_RARE, _VOTES = 12, 100  # lines of a hunk, and places of one of them, that tell where it nearly fits
 _AGAIN = "Read the file and make the patch from what it says now."
 
 
@@ -26,15 +23,18 @@ def no_fit(view: FileLines, side: Side, at: int | None = None) -> ToolError:
             "of the file before or after them, marked with a blank."
         )
         return _error(view, side, what)
-    start = _nearest(view, side) if at is None else at
-    if start is None:
+    near = refusals.find_near(view.source, side.keys, alike=side.hint is None) if at is None else [at]
+    if not near and side.hint is not None and side.hint < len(view.keys):
+        near = [side.hint]
+    if not near:
         first = next((key for key in side.keys if key.strip()), side.keys[0])
         return _error(view, side, f"does not fit: none of its lines, such as {_cut(first)}, is in the file. {_AGAIN}")
-    return _different(view, side, start)
+    return _different(view, side, near)
 
 
-def _different(view: FileLines, side: Side, start: int) -> ToolError:
+def _different(view: FileLines, side: Side, near: Sequence[int]) -> ToolError:
     """The message for the first line that is not as expected, where most of the lines fit."""
+    start = near[0]
     at = next((at for at, key in enumerate(side.keys) if _key(view, start + at) != key), None)
     if at is None:
         return _error(view, side, f"does not fit at line {start + 1}: {_about_ends(view, side, start)}")
@@ -43,13 +43,13 @@ def _different(view: FileLines, side: Side, start: int) -> ToolError:
     where = f"line {line + 1} is {_cut(actual)}" if actual is not None else f"the file ends at line {line}"
     blanks = " They differ only in blanks." if actual is not None and actual.split() == expected.split() else ""
     shown = range(max(0, line - _AROUND), min(len(view.keys), line + _AROUND + 1))
-    near = "".join(f"\n{number + 1}: {view.keys[number][:_SHOWN]}" for number in shown)
+    there = "".join(f"\n{number + 1}: {view.keys[number][:_SHOWN]}" for number in shown)
     return _error(
         view,
         side,
         f"does not fit: {where}, the patch expects {_cut(expected)}.{blanks} {_AGAIN}"
-        + (f" It has there:{near}" if near else ""),
-        refusals.corrections(view.source, side.keys, keys(side.hunk.new)),
+        + (f" It has there:{there}" if there else ""),
+        refusals.corrections(view.source, near, side.keys, "\n".join(keys(side.hunk.new))),
         line=line + 1,
         expected=expected,
         actual=actual,
@@ -122,8 +122,8 @@ def applied(names: Sequence[str], line: int) -> ToolError:
 def added_twice(view: FileLines, side: Side, place: int) -> ToolError:
     """The hunk fits, but the lines that it adds stand near there."""
     what = (
-        f"fits only at line {place + 1}, and the lines that it adds are in the file already, near line "
-        f"{(side.hint or 0) + 1}. Leave it out if it is done; else give more lines around the change."
+        f"fits only at line {place + 1}, and the lines that it adds, or most of them, are in the file already, near "
+        f"line {(side.hint or 0) + 1}. Leave it out if it is done; else give more lines around the change."
     )
     return _error(view, side, what)
 
@@ -144,20 +144,6 @@ def _error(view: FileLines, side: Side, what: str, calls: Sequence[Suggestion] =
         details={"path": view.name, "hunk": side.number, "patch_line": side.hunk.line, **details},
         suggest=tuple(Suggestion(call.name, {"path": view.name, **call.arguments}) for call in calls),
     )
-
-
-def _nearest(view: FileLines, side: Side) -> int | None:
-    """Where most lines of the hunk stand as it has them."""
-    votes: Counter[int] = Counter()
-    stand = view.where(side)
-    present = (at for at, key in enumerate(side.keys) if key.strip() and stand[at])
-    for at in nsmallest(_RARE, present, key=lambda at: len(stand[at])):
-        votes.update(line - at for line in stand[at][:_VOTES] if line >= at)
-    if votes:
-        most = max(votes.values())
-        hint = side.hint or 0
-        return min((start for start, count in votes.items() if count == most), key=lambda at: abs(at - hint))
-    return side.hint if side.hint is not None and side.hint < len(view.keys) else None
 
 
 def _key(view: FileLines, line: int) -> str | None:

@@ -11,19 +11,7 @@ from toolroll.text.patch.model import Hunk, unreadable
 
 _HEADER = re.compile(r"@@ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@(.*))?$")
 _WORDLESS = re.compile(r"[-+@,.\s\d\u2026]*")
-_MARKED = re.compile(r"[ +-]*")
-_DOUBTFUL = ("\\", "\n", "\r")  # what may belong to the hunk above, by its first character
 _VERSION = re.compile(r"\d+\.\d+|$")
-
-
-class HunkLines(list[str]):
-    """The lines of a patch, and the first character of each (a line feed for an empty line) as one text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text.split("\n"))
-        if not self[-1]:
-            self.pop()
-        self.firsts = "".join([line[:1] or "\n" for line in self])
 
 
 @dataclass(slots=True)
@@ -38,6 +26,8 @@ class _Body:
     open_at: dict[str, int] = field(default_factory=dict)
     """The mark of each line without a line feed, and how many lines had been read by then."""
     next: int = 0
+    agrees: bool = True
+    """It has as many lines as its header says."""
 
     def add(self, text: str) -> None:
         blank = text in ("", "\r")
@@ -60,27 +50,19 @@ def is_hunk(line: str) -> bool:
     return line.startswith("@@") and not line.startswith("@@@")
 
 
-def read(lines: HunkLines, at: int) -> tuple[Hunk, int]:
+def read(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
     """The hunk whose header is line `at` (from 0), and the line after it."""
     header = lines[at].rstrip("\r")
     begin = at + 1
     found = _HEADER.match(header)
     if found is None:
         section = "" if _WORDLESS.fullmatch(header) else header.strip("@ ")
-        return _filled(Hunk("", (), section=section, line=begin), _by_content(lines, begin))
+        return _filled(Hunk("", (), section=section, line=begin), _body(lines, begin))
     starts, counts = (int(found[1]), int(found[3])), (int(found[2] or 1), int(found[4] or 1))
     section = (found[5] or "").strip()
-    if (end := _at_once(lines, begin, *counts)) is not None:
-        texts, marks = tuple([line[1:] for line in lines[begin:end]]), lines.firsts[begin:end]
-        return Hunk(marks, texts, *starts, section, counted=_counts(marks) == counts, line=begin), end
-    body = _by_count(lines, begin, *counts)
-    hunk = Hunk("", (), *starts, section, counted=body is not None, line=begin)
-    return _filled(hunk, body or _by_content(lines, begin))
-
-
-def _counts(marks: str) -> tuple[int, int]:
-    """How many old and new lines there are."""
-    return len(marks) - marks.count("+"), len(marks) - marks.count("-")
+    body = _body(lines, begin, counts)
+    hunk = Hunk("", (), *starts, section, counted=body.agrees, line=begin)
+    return _filled(hunk, body if body.agrees else _body(lines, begin))
 
 
 def _filled(hunk: Hunk, body: _Body) -> tuple[Hunk, int]:
@@ -105,35 +87,27 @@ def _open(body: _Body, number: int) -> tuple[bool, bool]:
     return flags[0], flags[1]
 
 
-def _at_once(lines: HunkLines, at: int, olds: int, news: int) -> int | None:
-    """The end of all lines with a mark, when the header counts just these, or when surely nothing else ends there."""
-    found = _MARKED.match(lines.firsts, at)
-    marks = found[0] if found else ""
-    end = at + len(marks)
-    if _counts(marks) == (olds, news):
-        sure = not lines.firsts.startswith(_DOUBTFUL, end)
-    else:
-        clear = end == len(lines) or _ends(lines, end)
-        sure = clear and not any(line.startswith("--") for line in lines[at:end])
-    return end if marks and sure else None
-
-
-def _by_count(lines: Sequence[str], at: int, olds: int, news: int) -> _Body | None:
-    """The body as the header counts it, or None when the lines say otherwise."""
+def _body(lines: Sequence[str], at: int, counts: tuple[int, int] | None = None) -> _Body:
+    """The body as the header counts it, or without counts up to whatever cannot belong to it."""
     body = _Body()
-    while (body.olds < olds or body.news < news) and at < len(lines):
+    while at < len(lines) and (body.olds < counts[0] or body.news < counts[1] if counts else not _ends(lines, at)):
         if lines[at].startswith("\\"):
             body.no_newline(lines[at], at + 1)
         elif _is_body(lines[at]):
             body.add(lines[at])
         else:
-            return None
+            if counts is None:
+                _check_stray(lines, at)
+            break
         at += 1
-    if at < len(lines) and lines[at].startswith("\\") and body.lines:
+    if counts and at < len(lines) and lines[at].startswith("\\") and body.lines:
         body.no_newline(lines[at], at + 1)
         at += 1
     body.next = at
-    return body if (body.olds, body.news) == (olds, news) and not _goes_on(lines, at) else None
+    body.agrees = (body.olds, body.news) == counts and not _goes_on(lines, at)
+    if counts is None and body.lost:  # blank lines between this hunk and what follows
+        del body.lines[-body.lost :]
+    return body
 
 
 def _goes_on(lines: Sequence[str], at: int) -> bool:
@@ -143,24 +117,6 @@ def _goes_on(lines: Sequence[str], at: int) -> bool:
         at += 1
         marks = ("+", "-")  # a blank and then an indented line may as well be prose
     return at < len(lines) and lines[at].startswith(marks) and not _ends(lines, at)
-
-
-def _by_content(lines: Sequence[str], at: int) -> _Body:
-    """The body up to whatever cannot belong to it."""
-    body = _Body()
-    while at < len(lines) and not _ends(lines, at):
-        if lines[at].startswith("\\"):
-            body.no_newline(lines[at], at + 1)
-        elif _is_body(lines[at]):
-            body.add(lines[at])
-        else:
-            _check_stray(lines, at)
-            break
-        at += 1
-    body.next = at
-    if body.lost:  # blank lines between this hunk and what follows
-        del body.lines[-body.lost :]
-    return body
 
 
 def _is_body(line: str) -> bool:

@@ -11,7 +11,7 @@ from toolroll.text.patch.search import MOST, FileLines, Side, keys
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
 _CONTEXT = 3  # lines that programs show before and after a change
-_TELLING = 20  # letters of added lines, so that they are not a twin of others by chance
+_TELLING = 40  # letters of added lines, so that they are not a twin of others by chance
 _MANY = 1000  # places of a hunk that means the first one
 
 
@@ -47,9 +47,7 @@ def _by_number(view: FileLines, sides: Sequence[Side]) -> list[Placed]:
     found = [_options(view, side, sides) for side in sides]
     options = [one for one in found if isinstance(one, HunkPlaces)]
     starts = _meant(view, options)
-    _check_stale(view, [one.side for one in options], starts)
-    for one, at in zip(options, starts, strict=True):
-        _check_added(view, one.side, at)
+    _check_drift(view, [one.side for one in options], starts, partly=len(options) < len(found))
     chosen = iter(
         [Placed(one.side, at, one.relations.get(at, AS_IT_IS)) for one, at in zip(options, starts, strict=True)]
     )
@@ -125,26 +123,31 @@ def _standing(view: FileLines, side: Side, related: Mapping[int, Relation]) -> P
     return Placed(side, found[0], None) if complete and len(found) == 1 else None
 
 
-def _check_stale(view: FileLines, sides: Sequence[Side], starts: Sequence[int]) -> None:
-    """Raise if a hunk was found elsewhere while its own place is there too, but for a line that has changed."""
+def _check_drift(view: FileLines, sides: Sequence[Side], starts: Sequence[int], *, partly: bool) -> None:
+    """Raise if a hunk was found elsewhere while its own place, or what it adds, is there too.
+
+    `partly`: other hunks are there already.
+    """
     offsets = [None if one.hint is None else start - one.hint for one, start in zip(sides, starts, strict=True)]
     usual = max(offsets, key=offsets.count, default=None)
-    for side, offset in zip(sides, offsets, strict=True):
+    for side, offset, start in zip(sides, offsets, starts, strict=True):
         if side.hint is None or offset == 0 or (offset == usual and len(sides) > 1):
             continue
-        for place in {side.hint, side.hint + (usual or 0)} - {side.hint + (offset or 0)}:
-            if view.nearly(side, place):
+        for place in {side.hint, side.hint + (usual or 0)} - {start}:
+            if view.nearly(side, place):  # but for a line that has changed
                 raise errors.no_fit(view, side, place)
+        if not view.stands(side, start) and _is_added(view, side, (side.hint, start), partly):
+            raise errors.added_twice(view, side, start)
 
 
-def _check_added(view: FileLines, side: Side, start: int) -> None:
-    """Raise if a hunk only adds lines, which all stand near its number or the place where it was found instead."""
+def _is_added(view: FileLines, side: Side, places: tuple[int, int], partly: bool) -> bool:
+    """The hunk only adds lines, and they stand near one of the places: all, or of a patch partly applied most."""
     added = [line for line in keys(side.hunk.only_new) if line.strip()]
-    if side.hint in (None, start) or side.hunk.removed or sum(map(str.isalnum, "".join(added))) < _TELLING:
-        return
-    first, last, size = min(side.hint or 0, start), max(side.hint or 0, start), len(side.hunk.texts)
-    if set(view.keys[max(0, first - size) : last + size]).issuperset(added) and not view.stands(side, start):
-        raise errors.added_twice(view, side, start)
+    if side.hunk.removed or sum(map(str.isalnum, "".join(added))) < (1 if partly else _TELLING):
+        return False
+    size = len(side.hunk.texts)
+    near = set(view.keys[max(0, min(places) - size) : max(places) + size])
+    return sum(line in near for line in added) >= (len(added) // 2 + 1 if partly else len(added))
 
 
 def _as_numbered(view: FileLines, sides: Sequence[Side]) -> bool:

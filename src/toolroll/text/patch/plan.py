@@ -14,7 +14,7 @@ from toolroll.text.patch.paths import Relative, resolve_names
 from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
 
 Stale = Callable[[str], ToolError | None]
-_MOST_TEXT = 16_000_000  # characters of a patch
+_MOST_TEXT = 8_000_000  # characters of a patch
 
 
 def plan(
@@ -110,15 +110,14 @@ class _Planner:
                 f"The patch deletes {file.new!r} without showing its text, so that cannot be taken back.",
             )
         path = _name(file.new)
-        if file.binary:
-            self._check_free(path, file)
-            mode = 0o755 if (file.new_mode or 0) & 0o100 else None
-            self._tree.put(path, PatchNode(None, None, mode, data=file.binary.apply(b"", path)))
-            return
-        applied = apply("", file.hunks, name=path)
-        self._check_free(path, file, applied.text)
         mode = 0o755 if (file.new_mode or 0) & 0o100 else None
-        self._tree.put(path, PatchNode(applied.text, None, mode, applied.hunks))
+        if file.binary:
+            node = PatchNode(mode=mode, data=file.binary.apply(b"", path))
+        else:
+            applied = apply("", file.hunks, name=path)
+            node = PatchNode(applied.text, None, mode, applied.hunks)
+        self._check_free(path, file, node.text)
+        self._tree.put(path, node)
 
     def _delete(self, file: FilePatch) -> None:
         path = _name(file.old)
@@ -180,14 +179,11 @@ class _Planner:
         now = self._tree.now(path)
         if now is None or (path in self._vacated and now.origin == path and now.text is None):
             return
-        same = text is not None and now.origin is not None and self._tree.text(now) == text
-        raise ToolError(
-            ErrorCode.CONFLICT,
-            f"The patch makes {path!r} (line {file.line} of the patch), but it exists"
-            + (" with just this text: the patch seems to be applied already." if same else ".")
-            + ("" if same else " Patch the file that is there, or delete or move it first."),
-            details={"path": path, "patch_line": file.line},
-        )
+        if text is not None and now.origin is not None and self._tree.text(now) == text:
+            but = "exists with just this text: the patch seems to be applied already."
+        else:
+            but = "exists. Patch the file that is there, or delete or move it first."
+        raise _refused(ErrorCode.CONFLICT, path, file, "makes", f"it {but}")
 
 
 def below(folder: str, name: str) -> str:
@@ -202,18 +198,14 @@ def _name(name: str | None) -> str:
 
 
 def _missing(path: str, file: FilePatch, verb: str) -> ToolError:
-    return ToolError(
-        ErrorCode.NOT_FOUND,
-        f"The patch {verb} {path!r} (line {file.line} of the patch), but there is no such file. "
-        "Check the name and `strip`.",
-        details={"path": path, "patch_line": file.line},
-    )
+    return _refused(ErrorCode.NOT_FOUND, path, file, verb, "there is no such file. Check the name and `strip`.")
 
 
 def _differs(path: str, file: FilePatch) -> ToolError:
-    return ToolError(
-        ErrorCode.CONFLICT,
-        f"The patch deletes {path!r} (line {file.line} of the patch), but the file holds more than the patch "
-        "shows. Read it first; what is to be kept would be lost.",
-        details={"path": path, "patch_line": file.line},
-    )
+    but = "the file holds more than the patch shows. Read it first; what is to be kept would be lost."
+    return _refused(ErrorCode.CONFLICT, path, file, "deletes", but)
+
+
+def _refused(code: ErrorCode, path: str, file: FilePatch, verb: str, but: str) -> ToolError:
+    what = f"The patch {verb} {path!r} (line {file.line} of the patch), but {but}"
+    return ToolError(code, what, details={"path": path, "patch_line": file.line})

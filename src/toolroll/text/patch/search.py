@@ -63,7 +63,6 @@ class FileLines:
         """A line, and the nearest one above it that begins something at the left margin."""
         self._size = len(text)
         self._index: dict[str, list[int]] = {}
-        self._sides: Sequence[Side] = ()
 
     @cached_property
     def source(self) -> EditSource:
@@ -72,17 +71,10 @@ class FileLines:
 
     def index(self, sides: Sequence[Side]) -> None:
         """Look where the lines of hunks stand, for `places`: of all at once, which takes no longer."""
-        self._sides = sides
         new: dict[str, list[int]] = {key: [] for side in sides for key in side.keys if key not in self._index}
         for at in compress(range(len(self.keys)), map(new.__contains__, self.keys)):
             new[self.keys[at]].append(at)
         self._index.update(new)
-
-    def where(self, side: Side) -> list[list[int]]:
-        """For each old line of a hunk, where it stands."""
-        if not all(key in self._index for key in side.keys):
-            self.index([side, *self._sides])
-        return [self._index[key] for key in side.keys]
 
     def fits(self, side: Side, at: int) -> bool:
         """The old lines stand at line `at`."""
@@ -112,7 +104,12 @@ class FileLines:
 
     def related(self, side: Side, most: int) -> dict[int, Relation]:
         """Where the hunk fits by a relation: the places of the cheapest one, or all if that one is loose."""
-        if side.strict or not "".join(side.keys).strip() or self._size > _MOST_TEXT:
+        if (
+            side.strict
+            or len(side.keys) > len(self.keys)
+            or self._size > _MOST_TEXT
+            or not any(map(str.strip, side.keys))
+        ):
             return {}
         found: dict[int, Relation] = {}
         for at in self.source.windows(side.keys):
@@ -148,7 +145,9 @@ class FileLines:
         if side.at_end:
             at = len(self.lines) - len(side.old)
             return ([at] if self.fits(side, at) else []), True
-        stand = self.where(side)
+        if not all(key in self._index for key in side.keys):
+            self.index([side])
+        stand = [self._index[key] for key in side.keys]
         rare = min(range(len(stand)), key=lambda at: len(stand[at]))
         found: list[int] = []
         for line in _nearest(stand[rare], (side.hint or 0) + rare):

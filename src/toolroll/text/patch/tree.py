@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.text.patch.apply import Landed
+
+StepKind = Literal["write", "delete", "move", "copy"]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchStep:
     """One step of carrying out a patch. No path is the target of two, and their order matters."""
 
-    kind: Literal["write", "delete", "move", "copy"]
+    kind: StepKind
     path: str
     text: str | None = None
     """The whole new text; None where the content stays (a move, a copy, a new mode) or goes."""
@@ -124,20 +126,21 @@ class PatchedTree:
         if node is None:
             deleted = was is not None and path not in moves
             return PatchStep("delete", path, hunks=self._gone.get(path, ())) if deleted else None
-        created = was is None or path in moves
-        change = PatchStep("write", path, self._new_text(node), None, node.mode, created, node.hunks, node.data)
-        if node.origin == path:
-            return change if change.text is not None or node.data is not None or node.mode is not None else None
-        if node.origin is None:
-            return change if node.data is not None else replace(change, text=node.text or "")
-        change = replace(change, source=node.origin)
-        if moves.get(node.origin) == path:
-            return replace(change, kind="move")
-        kept = self.now(node.origin)
-        stays = node.origin in moves or (kept is not None and kept.origin == node.origin)
-        if stays and was is None:
-            return replace(change, kind="copy")
-        return replace(change, text=self.text(node))
+        origin, text = node.origin, self._new_text(node)
+        kind: StepKind = "write"
+        if origin is None:
+            text = text if node.data is not None else node.text or ""
+        elif origin == path:
+            if text is None and node.data is None and node.mode is None:
+                return None
+        elif moves.get(origin) == path:
+            kind = "move"
+        else:
+            kept = self.now(origin)
+            stays = origin in moves or (kept is not None and kept.origin == origin)
+            kind, text = ("copy", text) if stays and was is None else ("write", self.text(node))
+        source = None if origin == path else origin
+        return PatchStep(kind, path, text, source, node.mode, was is None or path in moves, node.hunks, node.data)
 
     def _new_text(self, node: PatchNode) -> str | None:
         same = node.text is None or (node.origin is not None and node.text == self.text(PatchNode(origin=node.origin)))

@@ -18,7 +18,7 @@ _LINK, _MODULE, _FILE = 0o120000, 0o160000, 0o100000
 
 def parse(text: str) -> list[FilePatch]:
     """The files of a diff in their order. What stands before, between and after them is passed over."""
-    lines = body.HunkLines(strip_fence(text))
+    lines = strip_fence(text).removesuffix("\n").split("\n")
     found: list[FilePatch] = []
     at = 0
     while at < len(lines):
@@ -79,7 +79,7 @@ def _binary(at: int, name: str) -> ToolError:
     )
 
 
-def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
+def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
     hunks: list[Hunk] = []
     while True:
         start = at
@@ -91,10 +91,9 @@ def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
         hunks.append(hunk)
 
 
-def _plain(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
+def _plain(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
     """A file whose header is `---` and `+++` alone."""
-    old, never_was = names.of_header(lines[at][4:].rstrip("\r"))
-    new, gone = names.of_header(lines[at + 1][4:].rstrip("\r"))
+    (old, never_was), (new, gone) = _named(lines, at)
     hunks, after = _hunks(lines, at + 2)
     if not hunks:
         unreadable(at + 1, f"there is no hunk for {new or old!r}. Begin one with '@@ -1,3 +1,4 @@'.")
@@ -117,53 +116,46 @@ class _Header:
     new: str | None = None
     old_mode: int | None = None
     new_mode: int | None = None
-    bare_names: bool = False
     ids: tuple[str, str] = ("", "")
 
     def take(self, line: str, at: int) -> bool:
         """Read one line of it; False when the line is no part of it."""
-        for start, field in _FIELDS.items():
-            if line.startswith(start):
-                self._set(field, line[len(start) :], at)
-                return True
-        return False
-
-    def _set(self, field: str, value: str, at: int) -> None:
-        made = {"rename", "copy", "new file", "deleted file"}
-        if field in made and self.kind != "change" and field.removesuffix(" file") != _KIND_FIELDS[self.kind]:
+        found = _EXTENDED.match(line)
+        if found is None:
+            return False
+        field, value = found[1], found[2]
+        kind = _KINDS.get(field, self.kind)
+        if self.kind not in ("change", kind):
             unreadable(at + 1, f"this contradicts that the file is a {self.kind} by the lines above. Keep one of them.")
-        if field in ("rename", "copy"):
-            self.kind = "rename" if field == "rename" else "copy"
-            self.bare_names = True
+        self.kind = kind
+        if field.endswith(" from"):
+            self.old = names.unquote(value)
+        elif field.endswith(" to"):
+            self.new = names.unquote(value)
+        elif field in ("old mode", "deleted file mode"):
+            self.old_mode = _mode(value, at)
+        elif field.endswith(" mode"):
+            self.new_mode = _mode(value, at)
         elif field == "index":
             ids, _, mode = value.partition(" ")
             self.ids = (ids.partition("..")[0], ids.partition("..")[2])
             if mode:
                 self.old_mode = self.new_mode = _mode(mode, at)
-        elif field == "new file":
-            self.kind, self.new_mode = "create", _mode(value, at)
-        elif field == "deleted file":
-            self.kind, self.old_mode = "delete", _mode(value, at)
-        elif field == "old mode":
-            self.old_mode = _mode(value, at)
-        elif field == "new mode":
-            self.new_mode = _mode(value, at)
+        return True
+
+    @property
+    def bare_names(self) -> bool:
+        """The names are those of rename or copy lines, without a/ and b/."""
+        return self.kind in ("rename", "copy")
 
 
-_KIND_FIELDS = {"create": "new", "delete": "deleted", "rename": "rename", "copy": "copy"}
-_FIELDS = {
-    "old mode ": "old mode",
-    "new mode ": "new mode",
-    "new file mode ": "new file",
-    "deleted file mode ": "deleted file",
-    "rename from ": "rename",
-    "rename to ": "rename",
-    "copy from ": "copy",
-    "copy to ": "copy",
-    "similarity index ": "",
-    "dissimilarity index ": "",
-    "index ": "index",
-}
+_EXTENDED = re.compile(
+    r"((?:old|new|new file|deleted file) mode|(?:rename|copy) (?:from|to)|(?:dis)?similarity index|index) (.*)"
+)
+_KINDS: dict[str, Kind] = {
+    "new file mode": "create", "deleted file mode": "delete",
+    "rename from": "rename", "rename to": "rename", "copy from": "copy", "copy to": "copy",
+}  # fmt: skip
 
 
 def _mode(text: str, at: int) -> int:
@@ -181,33 +173,28 @@ def _mode(text: str, at: int) -> int:
     return mode
 
 
-def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
+def _git(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
     """A file with a `diff --git` header."""
     start = at
     pair = names.of_git(lines[at][len("diff --git ") :].rstrip("\r"))
     header = _Header()
     at += 1
-    while at < len(lines) and header.take(line := lines[at].rstrip("\r"), at):
-        verb, _, rest = line.partition(" ")
-        if verb in ("rename", "copy"):
-            side, _, name = rest.partition(" ")
-            if side == "from":
-                header.old = names.unquote(name)
-            else:
-                header.new = names.unquote(name)
+    while at < len(lines) and header.take(lines[at].rstrip("\r"), at):
         at += 1
-    _check_text(lines, at, pair)
+    following = lines[at].rstrip("\r") if at < len(lines) else ""
+    if _BINARY.match(following):
+        raise _binary(at, pair[1].partition("/")[2] or pair[1] if pair else following)
     old, new = pair or (None, None)
     hunks: tuple[Hunk, ...] = ()
-    if at < len(lines) and lines[at].startswith("GIT binary patch"):
+    if following.startswith("GIT binary patch"):
         patch, at = binary.parse(lines, at + 1, header.ids)
         return _file(header, old, new, (), start, patch), at
-    belongs = at < len(lines) and body.is_file(lines, at) and _belongs(lines, at, header, pair)
-    if header.kind in ("create", "delete") and not belongs and at < len(lines) and body.is_file(lines, at):
+    named = at < len(lines) and body.is_file(lines, at)
+    belongs = named and _belongs(lines, at, header, pair)
+    if named and not belongs and header.kind in ("create", "delete"):
         unreadable(at + 1, "these names are not those of the header above. Write the same name in both.")
     if belongs:
-        named_old, _ = names.of_header(lines[at][4:].rstrip("\r"))
-        named_new, _ = names.of_header(lines[at + 1][4:].rstrip("\r"))
+        (named_old, _), (named_new, _) = _named(lines, at)
         if header.kind == "change" and (named_old is None or named_new is None):
             header.kind = "create" if named_old is None else "delete"
         old, new = named_old or old, named_new or new
@@ -218,16 +205,15 @@ def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
 def _belongs(lines: Sequence[str], at: int, header: _Header, pair: tuple[str, str] | None) -> bool:
     """The `---` and `+++` lines name the files of the header above them, and do not begin another file."""
     known = (header.old, header.new) if header.bare_names else pair or (None, None)
-    for line, name in zip(lines[at : at + 2], known, strict=True):
-        said, _ = names.of_header(line[4:].rstrip("\r"))
-        if said is not None and name is not None and said != name and not said.endswith(f"/{name}"):
-            return False
-    return True
+    return all(
+        said is None or name is None or said == name or said.endswith(f"/{name}")
+        for (said, _), name in zip(_named(lines, at), known, strict=True)
+    )
 
 
-def _check_text(lines: Sequence[str], at: int, pair: tuple[str, str] | None) -> None:
-    if at < len(lines) and _BINARY.match(line := lines[at].rstrip("\r")):
-        raise _binary(at, pair[1].partition("/")[2] or pair[1] if pair else line)
+def _named(lines: Sequence[str], at: int) -> list[tuple[str | None, bool]]:
+    """The names in the `---` and `+++` lines, each with whether its date says "no such file"."""
+    return [names.of_header(line[4:].rstrip("\r")) for line in lines[at : at + 2]]
 
 
 def _file(
@@ -242,18 +228,7 @@ def _file(
         old, new = header.old, header.new
     if old is None or new is None:
         unreadable(start + 1, "the names in this header cannot be told. Write '--- a/name' and '+++ b/name'.")
-    unchanged = header.old_mode == header.new_mode
-    if header.kind == "change" and not hunks and patch is None and unchanged:
+    if header.kind == "change" and not hunks and patch is None and header.old_mode == header.new_mode:
         unreadable(start + 1, f"there is no hunk for {new!r}. Begin one with '@@ -1,3 +1,4 @@'.")
-    return FilePatch(
-        kind=header.kind,
-        old=old,
-        new=new,
-        hunks=hunks,
-        old_mode=header.old_mode,
-        new_mode=header.new_mode,
-        git=True,
-        bare_names=header.bare_names,
-        binary=patch,
-        line=start + 1,
-    )
+    modes = header.old_mode, header.new_mode
+    return FilePatch(header.kind, old, new, hunks, *modes, True, header.bare_names, binary=patch, line=start + 1)

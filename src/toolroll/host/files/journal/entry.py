@@ -11,16 +11,28 @@ from typing import Any, Literal
 from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
 
-Kind = Literal["file", "directory", "link"]
+PathKind = Literal["file", "directory", "link", "ignored", "other"]
+"""What stands at a path. "ignored": a folder that is taken as a whole; "other": a socket, a pipe, a device."""
+NOT_KEPT = "~"
+"""The first character of a `content` that stands for size and time of a file whose content is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathState:
     """What stands at a path. `content` is the digest of a file's bytes, or where a link leads."""
 
-    kind: Kind
+    kind: PathKind
     mode: int
     content: str = ""
+    mtime_ns: int = 0
+    """When it was modified; 0 where that is not put back."""
+    attributes: Mapping[str, bytes] = field(default_factory=dict)
+    """Its extended attributes, put back together with the time."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it cannot be put back once it is gone."""
+        return self.kind in ("ignored", "other") or self.content.startswith(NOT_KEPT)
 
     @classmethod
     def of_file(cls, data: bytes, mode: int) -> PathState:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.openat import FolderSync, PathHandle
@@ -26,6 +26,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.files.blame import TextVersion, blame_lines
 from toolroll.text.files.changes import Change
+
+_LISTED = 10  # paths that an error names
 
 
 class Recorder:
@@ -39,6 +41,8 @@ class Recorder:
         self.changes: list[PathChange] = []
         self._made: set[str] = set()
         self.undoes: list[int] = []
+        self.lost: list[str] = []
+        """What an undo could not put back, because its content was not kept."""
         self.note: dict[str, Any] = {}
 
     @contextmanager
@@ -125,7 +129,7 @@ class Recorder:
         missing: list[str] = []
         for depth in range(len(parts) - 1, 0, -1):
             path = "/".join(parts[:depth])
-            if path in self._made or _is_folder(self._root, path):
+            if path in self._made or path in self._root.others or _is_folder(self._root, path):
                 break
             missing.append(path)
         for path in reversed(missing):
@@ -170,27 +174,45 @@ class Recorder:
     def _reverse(self, step: PathChange) -> None:
         if step.source is not None:
             with (
-                self._root.place(step.path, follow=False, check=self._root.trust.check_remove) as old,
-                self._root.place(step.source, create=True, follow=False, check=self._prepare) as new,
+                self._root.place_listed(step.path, check=self._root.trust.check_remove) as old,
+                self._root.place_listed(step.source, create=True, check=self._prepare) as new,
                 self.moving(old, new),
             ):
                 os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
             return
-        with self._root.place(step.path, create=step.before is not None, follow=False, check=self._prepare) as place:
-            if step.before is None:
+        before = step.before
+        if before is not None and before.is_lost:
+            self.lost.append(step.path)
+            return
+        with self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place:
+            if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
+                self._remove_whole(place, step.after)
+            elif before is None:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
-            elif step.before.kind == "directory" and stat.S_ISDIR(place.mode()):
-                with self.setting_mode(place, step.before.mode):
-                    put_state(place, step.before, b"")
-            elif step.before.kind == "file":
-                data = self._log.blobs.content(step.before.content)
-                with self.writing(place, data, None, step.before.mode):
-                    put_state(place, step.before, data)
+            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
+                with self.setting_mode(place, before.mode):
+                    put_state(place, before, b"")
+            elif before.kind == "file":
+                data = self._log.blobs.content(before.content)
+                with self.writing(place, data, None, before.mode):
+                    put_state(place, before, data)
             else:
-                with self.making(place, step.before):
-                    put_state(place, step.before, b"")
+                with self.making(place, before):
+                    put_state(place, before, b"")
+
+    def _remove_whole(self, place: PathHandle, state: PathState) -> None:
+        """Remove what a command had made, of which nothing is kept."""
+        step = PathChange(place.path, state, None)
+        self._pending.about_to(step)
+        if stat.S_ISDIR(place.mode()):
+            import shutil  # it loads the compression libraries
+
+            shutil.rmtree(place.name, dir_fd=place.fd)
+        elif place.mode():
+            os.unlink(place.name, dir_fd=place.fd)
+        self.changes.append(step)
 
 
 def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
@@ -201,7 +223,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             _move_back(root, step)
             continue
         try:
-            place = root.place(step.path, create=step.before is not None, follow=False)
+            place = root.place_listed(step.path, create=step.before is not None)
         except FileNotFoundError:
             continue
         with place:
@@ -230,8 +252,8 @@ def _move_back(root: Root, step: PathChange) -> None:
         return
     try:
         with (
-            root.place(step.path, follow=False) as new,
-            root.place(step.source, create=True, follow=False) as old,
+            root.place_listed(step.path) as new,
+            root.place_listed(step.source, create=True) as old,
         ):
             if not old.mode() and new.mode():
                 os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
@@ -243,10 +265,10 @@ def _move_back(root: Root, step: PathChange) -> None:
 
 def _is_folder(root: Root, path: str) -> bool:
     try:
-        os.close(root.folder(path))
+        with root.place_listed(path) as place:
+            return stat.S_ISDIR(place.mode())
     except OSError:
         return False
-    return True
 
 
 def _is_removable(place: PathHandle) -> bool:
@@ -271,7 +293,12 @@ def _remove(place: PathHandle) -> None:
 def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
+        if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
+            os.chmod(place.name, stat.S_IMODE(now) | stat.S_IWUSR, dir_fd=place.fd)
         atomic.write(place, data, stage=None, mode=state.mode)
+        if state.mtime_ns:
+            atomic.set_attributes(place, state.attributes)
+            os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
         os.chmod(place.name, state.mode, dir_fd=place.fd)
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
@@ -290,24 +317,33 @@ class Journal:
     def __init__(self, root: Root, state: State) -> None:
         self._root = root
         self._log = JournalLog(state)
+        self.catch_up: Callable[[], None] = _nothing_to_do
+        """Records what jobs have changed so far; called before entries are read or added."""
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
         """Record one call. If it fails, what it did is taken back; else it becomes an entry."""
+        self.catch_up()
         with self._log.under_way() as pending:
             recorder = Recorder(self._log, pending, self._root)
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes:
+                if recorder.changes or recorder.undoes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     self._log.append(JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note))
             except BaseException:
                 recorder.roll_back()
                 raise
 
+    @property
+    def log(self) -> JournalLog:
+        """The entries and contents on disk."""
+        return self._log
+
     def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first."""
+        self.catch_up()
         return self._log.entries()
 
     def recover(self) -> list[str]:
@@ -334,8 +370,10 @@ class Journal:
 
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
-        for path, (_, change) in left_by([entry]).items():
-            self._check(path, change, entry)
+        left = {path: (change, *self._is_as_left(path, change)) for path, (_, change) in left_by([entry]).items()}
+        overtaken = {path: (change, data) for path, (change, same, data) in left.items() if not same}
+        if overtaken:
+            raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
@@ -345,29 +383,31 @@ class Journal:
             raise ToolError(ErrorCode.VALIDATION, f"{name!r} is no name of a checkpoint: numbers mean entries.")
         return self._log.append(JournalEntry(0, time.time(), CHECKPOINT, session, message, (), (), {CHECKPOINT: name}))
 
-    def rewind(self, to: str, recorder: Recorder) -> tuple[list[JournalEntry], int]:
+    def rewind(self, to: str, recorder: Recorder, *, partial: bool) -> tuple[list[JournalEntry], int]:
         """Undo all that was recorded after a point; ToolError with a list, and nothing done, if some cannot be.
 
-        Returns what was undone, newest first, and the number of the last entry before.
+        With `partial`, what was never kept is left alone. Returns what was undone, newest first, and the number of
+        the last entry before.
         """
         entries = self.entries()
         chosen = entries_after(entries, find_point(entries, to))
         refused = [
-            f"{path} (changed by others since entry {entry.number}, {entry.tool})"
+            f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
             for path, (entry, change) in left_by(chosen[::-1]).items()
             if not self._is_as_left(path, change)[0]
         ]
         refused += [
-            f"{change.path} (its content before entry {entry.number}, {entry.tool}, is not kept)"
+            f"{change.path!r} (its content before entry {entry.number}, {entry.tool}, is not kept)"
             for entry in chosen
             for change in entry.changes
             if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
+            if not (partial and change.before.is_lost)
         ]
         if refused:
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"Nothing was changed: these cannot be taken back to {to!r}. "
-                "Move them aside, or undo single entries with `undo`.\n" + "\n".join(refused),
+                "Move aside what others changed; `partial` leaves alone what is not kept.\n" + "\n".join(refused),
                 details={"refused": refused},
             )
         for entry in chosen:
@@ -380,9 +420,9 @@ class Journal:
             return None
         return self._log.blobs.content(state.content)
 
-    def describe(self, entry: JournalEntry) -> list[tuple[Change, str]]:
-        """What an entry changed, by path, each with its diff; that is empty where a content is not text or not kept."""
-        return list(describe_effects(net_effects(entry.changes), self.content))
+    def describe(self, changes: Sequence[PathChange]) -> list[tuple[Change, str]]:
+        """What changes did to each path, with its diff; that is empty where a content is not text or not kept."""
+        return list(describe_effects(net_effects(changes), self.content))
 
     def blame(self, path: str, now: bytes, codec: str) -> list[tuple[int, str]]:
         """The lines of a file as it is now, each with the number of the entry that wrote it, or BEFORE or OTHERS."""
@@ -396,28 +436,39 @@ class Journal:
 
     def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
         """Whether what an entry left at a path is still there, and the bytes that are there now."""
+        known = change.after
+        if change.before is not None and change.before.is_lost:
+            return True, None  # an undo leaves it alone
         _, root, parts = self._root.owner(tuple(path.split("/")))
         try:  # not through a link that stands where there was a folder
             with open_dir(root.fd, parts[:-1]) as folder:
+                if known is not None and known.is_lost:
+                    return _is_still(folder, parts[-1], known), None
                 now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        return is_same_state(now, change.after) or moved_folder, data
+        return is_same_state(now, known) or moved_folder, data
 
-    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
-        same, data = self._is_as_left(path, change)
-        if same:
-            return
+    def _conflict(self, entry: JournalEntry, overtaken: Mapping[str, tuple[PathChange, bytes | None]]) -> ToolError:
+        path, (change, data) = next(iter(overtaken.items()))
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
             shown = _difference(self._log.blobs.content(change.after.content), data)
-        raise ToolError(
+        others = [repr(one) for one in overtaken if one != path]
+        also = f" So {'was' if len(others) == 1 else 'were'} {', '.join(others[:_LISTED])}" if others else ""
+        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        return ToolError(
             ErrorCode.CONFLICT,
-            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that. "
+            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that."
+            f"{also}{more}{'.' if also else ''} "
             f"Undo later changes first, or move aside what others made there.{shown}",
-            details={"path": path, "entry": entry.number},
+            details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )
+
+
+def _nothing_to_do() -> None:
+    """There are no jobs that write."""
 
 
 def _nothing(what: str, found: int, number: int | None) -> ToolError:
@@ -430,6 +481,14 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
 
 def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
+
+
+def _is_still(folder: int, name: str, known: PathState) -> bool:
+    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind."""
+    if known.kind != "file":
+        return True
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
 
 
 def _difference(ours: bytes, now: bytes) -> str:

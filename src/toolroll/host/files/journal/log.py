@@ -7,7 +7,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,9 @@ _MOST_BYTES = 1_000_000_000  # the oldest go first
 _LARGE = 65_536  # bytes from which on it pays to look for what is alike
 _PART = 8  # a difference may be this part of the content
 _DELTA = ".delta"
+# Bytes of names that are not UTF-8: lone surrogates in memory, characters of private use in the log.
+_STORED = {0xDC80 + byte: 0x10FF80 + byte for byte in range(128)}
+_NAMED = {stored: named for named, stored in _STORED.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Blobs:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.needed: Callable[[], Collection[str]] = tuple
+        """The names of contents that stay, however old they are."""
 
     def keep(self, data: bytes, known: bytes | None = None, like: tuple[str, bytes] | None = None) -> str:
         """Keep a content, whose digest may be known; the name it is found by again.
@@ -77,7 +82,7 @@ class Blobs:
 
     def keeps(self, state: PathState) -> bool:
         """Whether what stood at a path can be put back: of a file, its content is kept."""
-        return state.kind != "file" or self._still(state.content, large=True)
+        return not state.is_lost and (state.kind != "file" or self._still(state.content, large=True))
 
     def sweep(self) -> None:
         """Let the oldest contents go when there are too many."""
@@ -85,9 +90,12 @@ class Blobs:
         with os.scandir(folder) as found:
             kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
         total = sum(size for _, size, _ in kept)
+        needed = self.needed() if total > _MOST_BYTES else ()
         for _, size, name in kept:
             if total <= _MOST_BYTES:
                 return
+            if name in needed:
+                continue
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
             total -= size
@@ -168,12 +176,20 @@ class JournalLog:
             last = _last_line(fd)
             number, above = (last.entry.number + 1, last.hash) if last else (1, _START)
             entry = replace(entry, number=number)
-            body = msgspec.json.encode(entry, order="sorted")
+            stored = replace(entry, changes=tuple(_translate(one, _STORED) for one in entry.changes))
+            body = msgspec.json.encode(stored, order="sorted")
             line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body)}
             os.write(fd, msgspec.json.encode(line) + b"\n")
         if number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
         return entry
+
+    def size(self) -> int:
+        """The bytes of the log: more of them mean more entries."""
+        try:
+            return os.stat(os.path.join(self._state.path, _LOG, "log.jsonl")).st_size
+        except OSError:
+            return 0
 
     def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first; ToolError when the chain is broken."""
@@ -187,8 +203,15 @@ class JournalLog:
                     f"The journal was changed by others at entry {number}: it is not to be trusted.",
                 )
             above = line["hash"]
-            found.append(msgspec.convert(line["entry"], JournalEntry))
+            found.append(_entry(line))
         return found
+
+    def entries_from(self, size: int) -> list[JournalEntry]:
+        """The entries that were added since the log had this size."""
+        with self._opened() as fd, os.fdopen(os.dup(fd), "rb") as file:
+            file.seek(size)
+            lines = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
+        return [_entry(line) for line in lines]
 
     @contextlib.contextmanager
     def under_way(self) -> Iterator[PendingSteps]:
@@ -249,7 +272,7 @@ class PendingSteps:
         """Write down steps that are going to be taken."""
         if self._fd is None:
             self._fd = self._opened()
-        rest = memoryview(b"".join(msgspec.json.encode(step) + b"\n" for step in steps))
+        rest = memoryview(b"".join(msgspec.json.encode(_translate(step, _STORED)) + b"\n" for step in steps))
         while rest:  # a write may be short
             rest = rest[os.write(self._fd, rest) :]
 
@@ -283,7 +306,8 @@ class PendingSteps:
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             _lock_dead(fd, name)
-            yield [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
+            lines = [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
+            yield [_translate(step, _NAMED) for step in lines]
 
 
 def _lock_dead(fd: int, name: str) -> None:
@@ -333,6 +357,27 @@ def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
             gone ^= {number}
             todo += undoes.get(number, ())
     return gone
+
+
+def _entry(line: Mapping[str, Any]) -> JournalEntry:
+    entry = msgspec.convert(line["entry"], JournalEntry)
+    return replace(entry, changes=tuple(_translate(one, _NAMED) for one in entry.changes))
+
+
+def _translate(step: PathChange, table: Mapping[int, int]) -> PathChange:
+    """A step with its names as they are in the log, or as they are in memory."""
+    if step.path.isascii() and (step.source or "").isascii() and not _has_odd_link(step):
+        return step
+    source = None if step.source is None else step.source.translate(table)
+    before, after = (
+        replace(one, content=one.content.translate(table)) if one is not None and one.kind == "link" else one
+        for one in (step.before, step.after)
+    )
+    return PathChange(step.path.translate(table), before, after, source)
+
+
+def _has_odd_link(step: PathChange) -> bool:
+    return not all(one is None or one.content.isascii() for one in (step.before, step.after))
 
 
 def _hash(above: str, body: bytes) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from toolroll.host.files.journal.entry import JournalEntry
 from toolroll.host.files.workspace import JUDGED, Workspace
 
+_NAMED = 10  # paths that a note lists
+
 
 @dataclass(frozen=True, slots=True)
 class RestoredFile:
@@ -46,5 +48,11 @@ def describe_undone(chosen: Sequence[JournalEntry], files: Workspace) -> Undone:
         [entry.tool for entry in chosen],
         paths,
         [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
-        "\n".join(said for change in changes[:JUDGED] if (said := change.verdict)),
+        "\n".join([*(said for change in changes[:JUDGED] if (said := change.verdict)), *_name_lost(files)]),
     )
+
+
+def _name_lost(files: Workspace) -> list[str]:
+    paths = files.recorder.lost if files.recorder is not None else []
+    named = ", ".join(map(repr, paths[:_NAMED])) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return [f"Not put back, because the contents were not kept: {named}."] if paths else []

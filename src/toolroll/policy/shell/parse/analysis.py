@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
 from toolroll.policy.shell.parse.grammar import Decoder, first_error, parse, read_plain, strings
 from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
-from toolroll.policy.shell.parse.pipes import DOWNLOADED, piped_text
 from toolroll.policy.shell.parse.unwrap import unwrap
 from toolroll.policy.shell.parse.words import (
+    DOWNLOADED,
     Assignment,
     ForkBomb,
     FoundItem,
@@ -27,6 +27,7 @@ from toolroll.policy.shell.parse.words import (
     folder_after,
     join,
     names,
+    piped_text,
     unknown,
 )
 
@@ -255,6 +256,7 @@ class _Walk(Decoder):
     def sequence(self, node: Node, stdin: str | None) -> None:
         """A list; its left side may be a list again, a thousand times over. A redirection belongs to its last one."""
         rest: list[tuple[str, Node]] = []
+        start = self.where
         while node.type == "list" and len(parts := _parts(node)) == 3:
             node, operator, right = parts
             rest.append((operator.type, right))
@@ -263,10 +265,12 @@ class _Walk(Decoder):
         else:
             self.visit(node)
         for place, (operator_type, right) in enumerate(reversed(rest), 1):
-            where = self.where
+            left = self.where
+            if operator_type == "||":  # it runs when the left side failed, which then did not change the folder
+                self.where = start
             self.visit(right, stdin if place == len(rest) else None)
-            if operator_type == "||" and self.where != where:
-                self.where = None
+            if operator_type == "||":
+                self.where = left if self.where == start else None
 
     def pipeline(self, node: Node, stdin: str | None) -> None:
         stages = [stage for stage in _parts(node) if stage.is_named]

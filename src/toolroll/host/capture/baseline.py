@@ -1,0 +1,259 @@
+"""The baseline: what stands at each path of the workspace now, and where its content can be had later."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.capture.git_objects import GitIndex, IndexEntry, converts
+from toolroll.host.capture.listing import Listing, Stamp, TreeLister, differences
+from toolroll.host.files.journal.entry import MOST_KEPT, NOT_KEPT, PathKind, PathState, look
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.files.journal.log import Blobs
+    from toolroll.host.files.root import Root
+    from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.runtime.state import State
+    from toolroll.policy.limits import Limits
+
+_FOLDER, _FILE = "capture", "baseline"
+_VERSION = ("1", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
+_SETTLED_NS = 20_000_000  # two changes within this time may carry the same timestamp
+_GIT = "@"  # before the name of an object that git has
+_ATTRIBUTES = ".gitattributes"
+_NO_ATTRIBUTES: dict[str, bytes] = {}
+
+
+class TreeBaseline:
+    """What the workspace looked like at one moment, with the contents that are needed to restore it.
+
+    Of each file `sources` says where its content is: a name in the journal's contents, an object of git, or nothing
+    where it is not kept. Of a link it is where it leads. Not thread-safe.
+    """
+
+    def __init__(self, root: Root, state: State, blobs: Blobs, launcher: Launcher, limits: Limits) -> None:
+        self._root, self._state, self._blobs, self._limits = root, state, blobs, limits
+        self._git = {name: GitIndex(one.path, launcher) for name, one in (("", root), *root.others.items())}
+        self._listers = [
+            TreeLister(one, name, self._git[name].is_tracked) for name, one in (("", root), *root.others.items())
+        ]
+        self.listing: Listing = {}
+        self._sources: dict[str, str] = {}
+        self._attributes: dict[str, dict[str, bytes]] = {}
+        self._pending: set[str] = set()  # files whose content is still to be looked at
+        self._indexes: list[tuple[int, ...] | None] = []
+        self._is_loaded = False
+
+    def update(self) -> None:
+        """Make it what the workspace is now."""
+        self.load()
+        for git in self._git.values():
+            git.refresh()
+        listing, stamps = self.list_now(), [one.stamp for one in self._git.values()]
+        changed = {path: new for path, _, new in differences(self.listing, listing)}
+        self.listing = listing
+        if stamps != self._indexes:
+            changed |= {path: self.stamp(path) for path in self._restaged()}
+        for path in self._pending:
+            changed.setdefault(path, self.stamp(path))
+        if not changed and stamps == self._indexes:
+            return
+        self._indexes = stamps
+        try:
+            self._take(changed)
+            self._save()
+        except BaseException:
+            self.listing, self._sources, self._attributes = {}, {}, {}  # the next time, everything is looked at
+            raise
+
+    def _restaged(self) -> Iterator[str]:
+        """The files whose content git has now and had not, or had and may have no longer."""
+        for path, source in self._sources.items():
+            entry = self._entry(path)
+            if (_GIT + entry.oid if entry else "") != source and (entry or source.startswith(_GIT)):
+                yield path
+
+    def list_now(self) -> Listing:
+        """What stands in the workspace now."""
+        found = [one.refresh() for one in self._listers]
+        return found[0] if len(found) == 1 else {folder: names for one in found for folder, names in one.items()}
+
+    def advance(self, listing: Listing, known: dict[str, str]) -> None:
+        """Take over a later listing; `known` are the contents of changed files that have been kept already."""
+        for path, _, new in differences(self.listing, listing):
+            self._forget(path)
+            if new is None:
+                continue
+            if path in known and time.time_ns() - new[4] > _SETTLED_NS:
+                self._sources[path] = known[path]
+                self._keep_attributes(path)
+            else:
+                self._pending.add(path)
+        self.listing = listing
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What stood at a path; None for nothing."""
+        folder, slash, name = path.rpartition("/")
+        return self.listing.get(folder + slash, {}).get(name)
+
+    def states(self, paths: Iterable[str]) -> dict[str, PathState]:
+        """What stood at these paths, with the names of the contents, which are fetched from git where it has them."""
+        stamps = {path: stamp for path in paths if (stamp := self.stamp(path)) is not None}
+        sources = {path: self._sources.get(path, "") for path in stamps}
+        fetched: dict[str, bytes] = {}
+        for git in self._git.values():
+            wanted = {one[1:] for one in sources.values() if one.startswith(_GIT)} - fetched.keys()
+            fetched |= git.contents(wanted)
+        return {path: self._describe(path, stamp, sources[path], fetched) for path, stamp in stamps.items()}
+
+    def attributes_now(self, path: str) -> dict[str, bytes]:
+        """The extended attributes of a file, without those that the system sets itself."""
+        name, one, inner = self._root.owner(tuple(path.split("/")))
+        where = f"/proc/self/fd/{one.fd}/{'/'.join(inner) if name else path}"
+        with suppress(OSError, AttributeError):
+            names = [one for one in os.listxattr(where, follow_symlinks=False) if not one.startswith("security.")]
+            return {one: os.getxattr(where, one, follow_symlinks=False) for one in names}
+        return {}
+
+    def is_whole(self, path: str) -> bool:
+        """Whether what is at this path is an ignored folder, of which only the name is known."""
+        stamp = self.stamp(path)
+        return stamp is not None and stat.S_ISDIR(stamp[0]) and f"{path}/" not in self.listing
+
+    def contents_kept(self) -> set[str]:
+        """The names of the journal's contents that it needs."""
+        return {one for one in self._sources.values() if one and not one.startswith(_GIT)}
+
+    def load(self) -> bool:
+        """Read what was saved by an earlier kit; whether there was something."""
+        if self._is_loaded:
+            return bool(self.listing)
+        self._is_loaded = True
+        with suppress(OSError, ValueError, EOFError, TypeError):
+            with open(os.path.join(self._state.path, _FOLDER, _FILE), "rb") as file:
+                version, *saved = marshal.loads(file.read())
+            if version == _VERSION:
+                self.listing, self._sources, self._attributes, pending, self._indexes = saved
+                self._pending = set(pending)
+        return bool(self.listing)
+
+    def close(self) -> None:
+        for one in self._listers:
+            one.close()
+
+    def _save(self) -> None:
+        saved = _VERSION, self.listing, self._sources, self._attributes, list(self._pending), self._indexes
+        self._state.put(_FOLDER, _FILE, marshal.dumps(saved))
+
+    def _take(self, changed: dict[str, Stamp | None]) -> None:
+        """Look at changed files."""
+        self._pending = set()
+        converted = self._converts(changed)
+        left = self._limits.undo_bytes - sum(self._kept_sizes(changed))
+        young = time.time_ns() - _SETTLED_NS
+        for path, stamp in changed.items():
+            self._forget(path)
+            if stamp is None or stat.S_ISDIR(stamp[0]):
+                continue
+            self._sources[path], size = self._keep(path, stamp, converted, left)
+            self._keep_attributes(path)
+            left -= size
+            if stamp[4] > young:
+                self._pending.add(path)
+
+    def _kept_sizes(self, without: dict[str, Stamp | None]) -> Iterator[int]:
+        for path, source in self._sources.items():
+            if source and path not in without and not source.startswith(_GIT) and (one := self.stamp(path)):
+                yield one[2]
+
+    def _keep(self, path: str, stamp: Stamp, converted: bool, left: int) -> tuple[str, int]:
+        """Where the content of a file can be had later, and how many bytes that took."""
+        if stat.S_ISLNK(stamp[0]):
+            return self._target(path), 0
+        if not stat.S_ISREG(stamp[0]):
+            return "", 0
+        entry = self._entry(path)
+        if entry is not None and not converted and self._is_clean(path, stamp, entry):
+            return _GIT + entry.oid, 0
+        if stamp[2] > (self._limits.undo_file_bytes if entry is None else MOST_KEPT):
+            return "", 0
+        data = self._read(path)
+        if data is None:
+            return "", 0
+        if entry is not None and _object_name(data) == entry.oid:
+            return _GIT + entry.oid, 0
+        if len(data) > min(self._limits.undo_file_bytes, left):
+            return "", 0
+        return self._blobs.keep(data), len(data)
+
+    def _entry(self, path: str) -> IndexEntry | None:
+        name, _, inner = self._root.owner(tuple(path.split("/")))
+        return self._git[name].entries.get("/".join(inner) if name else path)
+
+    def _is_clean(self, path: str, stamp: Stamp, entry: IndexEntry) -> bool:
+        written = self._git[self._root.owner((path.partition("/")[0],))[0]].written_ns
+        same = (entry.inode, entry.size) == (stamp[1] & 0xFFFFFFFF, stamp[2] & 0xFFFFFFFF)
+        return same and (entry.mtime_ns, entry.ctime_ns) == stamp[3:] and max(stamp[3:]) < written
+
+    def _converts(self, paths: Iterable[str]) -> bool:
+        """Whether git may have other bytes than the working tree for the same file."""
+        if any(one.converts for one in self._git.values()):
+            return True
+        named = [folder + _ATTRIBUTES for folder, found in self.listing.items() if _ATTRIBUTES in found]
+        return bool(named) and any(converts(self._read(one) or b"") for one in named) and any(map(self._entry, paths))
+
+    def _read(self, path: str) -> bytes | None:
+        with suppress(OSError, ToolError), self._root.place_listed(path) as place:
+            return look(place.fd, place.name)[1]
+        return None
+
+    def _target(self, path: str) -> str:
+        with suppress(OSError, ToolError), self._root.place_listed(path) as place:
+            return place.link() or ""
+        return ""
+
+    def _keep_attributes(self, path: str) -> None:
+        if found := self.attributes_now(path):
+            self._attributes[path] = found
+
+    def _forget(self, path: str) -> None:
+        self._sources.pop(path, None)
+        self._attributes.pop(path, None)
+        self._pending.discard(path)
+
+    def _describe(self, path: str, stamp: Stamp, source: str, fetched: dict[str, bytes]) -> PathState:
+        mode, kind = stat.S_IMODE(stamp[0]), kind_of(stamp)
+        if kind == "directory":
+            return PathState("ignored" if self.is_whole(path) else "directory", mode)
+        if kind == "link":
+            return PathState("link", 0, source)
+        if source.startswith(_GIT):
+            data = fetched.get(source[1:])
+            source = self._blobs.keep(data) if data is not None and len(data) == stamp[2] else ""
+        known = self._attributes.get(path, _NO_ATTRIBUTES)
+        return PathState(kind, mode, source or token(stamp), stamp[3], known)
+
+
+def kind_of(stamp: Stamp) -> PathKind:
+    """What stands at a path, in the words of the journal."""
+    mode = stamp[0]
+    if stat.S_ISREG(mode):
+        return "file"
+    return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
+
+
+def token(stamp: Stamp) -> str:
+    """What a file is known by in the journal where its content is not kept."""
+    return f"{NOT_KEPT}{stamp[2]}.{stamp[3]}"
+
+
+def _object_name(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,301 @@
+"""Capture what commands change: a baseline before, a comparison after, one entry of the journal for each command."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolroll.host.capture.baseline import TreeBaseline, kind_of, token
+from toolroll.host.capture.listing import Listing, Stamp, differences
+from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
+from toolroll.host.files.journal.entry import JournalEntry, PathState, look
+from toolroll.host.files.journal.journal import Journal, is_same_state
+from toolroll.host.files.versions import Version
+from toolroll.result import ToolError
+from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
+
+if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
+    from toolroll.host.files.versions import SeenVersions
+    from toolroll.host.runtime.call import Call
+    from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.runtime.state import State
+    from toolroll.policy.limits import Limits
+
+Differences = Mapping[str, tuple[Stamp | None, Stamp | None]]
+"""By path: what stood there at the time of the baseline, and what does now."""
+
+_FOLDER = "capture"
+_OPEN = "open-"  # begins the names of the records of commands under way
+_MAX_KEPT_FILES = 500  # new contents of one command that are kept at once; the next baseline keeps the others
+_MAX_TITLE = 500
+
+
+@dataclass(slots=True, eq=False)
+class Writer:
+    """A command, or another process, that may write to the workspace."""
+
+    tool: str
+    session: str
+    message: str
+    title: str
+    changes: list[Change] = field(default_factory=list)
+    """What it has changed so far."""
+    note: str = ""
+    """What could not be captured."""
+    record: int = -1
+    name: str = ""
+
+    def lines(self) -> list[str]:
+        """What is to be said about it."""
+        return [one for one in (describe_changes(self.changes), self.note) if one]
+
+    def report(self, call: Call) -> None:
+        """Give the call what its command has changed."""
+        call.changes += self.changes
+        call.notes += [self.note] if self.note else []
+
+
+class CaptureWatch:
+    """The capture of one command: begun before it starts, ended when nothing of it runs any more."""
+
+    def __init__(self, capture: Capture, call: Call, title: str) -> None:
+        self._capture, self._call, self._title = capture, call, title
+        self._writer: Writer | None = None
+
+    def begin(self) -> Writer:
+        self._writer = self._capture.begin(self._call, self._title)
+        return self._writer
+
+    def end(self) -> None:
+        if self._writer is not None:
+            self._capture.end(self._writer)
+
+
+class _Left(msgspec.Struct):
+    """Who was under way when a process was killed."""
+
+    tool: str
+    session: str
+    message: str
+    title: str
+
+
+class Capture:
+    """The writers of one workspace, and what they change. Thread-safe."""
+
+    def __init__(
+        self,
+        root: Root,
+        state: State,
+        journal: Journal,
+        records: SeenVersions,
+        launcher: Launcher,
+        limits: Limits,
+    ) -> None:
+        self._root, self._state, self._journal, self._records = root, state, journal, records
+        self._blobs = journal.log.blobs
+        self._limits = limits
+        self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
+        self._blobs.needed = self._baseline.contents_kept
+        self._lock = threading.Lock()
+        self._writers: list[Writer] = []
+        self._size = 0  # of the journal, at the time of the baseline
+        journal.catch_up = self.flush
+
+    def watch(self, call: Call, title: str) -> CaptureWatch:
+        """What a command that is about to be started is captured by."""
+        return CaptureWatch(self, call, title)
+
+    def begin(self, call: Call, title: str) -> Writer:
+        """Before something that may write is started: make the baseline current."""
+        writer = Writer(call.name, call.session, call.message, title[:_MAX_TITLE])
+        with self._lock:
+            try:
+                if self._writers:
+                    self._flush(self._writers[-1])
+                self._size = self._journal.log.size()
+                self._baseline.update()
+                self._note(writer)
+            except OSError as error:
+                writer.note = f"Its changes cannot be undone: {error.strerror or error}."
+                return writer
+            self._writers.append(writer)
+        return writer
+
+    def end(self, writer: Writer) -> None:
+        """After it has ended: compare, and write the entry. Never raises."""
+        with self._lock:
+            if writer not in self._writers:
+                return
+            try:
+                self._flush(writer)
+            except (OSError, ToolError) as error:
+                said = getattr(error, "strerror", None) or str(error)
+                writer.note = f"What it changed could not be recorded: {said}."
+            finally:
+                self._writers.remove(writer)
+                self._forget(writer)
+
+    def flush(self) -> None:
+        """Before a call of ours that changes files: record what jobs have changed so far."""
+        if self._writers:
+            with self._lock, suppress(OSError):
+                if self._writers:
+                    self._flush(self._writers[-1])
+
+    def recover(self) -> None:
+        """Record what commands had changed whose kit was killed."""
+        folder = os.path.join(self._state.path, _FOLDER)
+        with suppress(FileNotFoundError):
+            for name in sorted(os.listdir(folder)):
+                if name.startswith(_OPEN):
+                    self._recover(os.path.join(folder, name))
+
+    def close(self) -> None:
+        with self._lock:
+            self._baseline.close()
+
+    def _flush(self, writer: Writer) -> None:
+        """Record what has changed since the baseline as done by this writer, and make the baseline current."""
+        now = self._baseline.list_now()
+        found = {path: (old, new) for path, old, new in differences(self._baseline.listing, now)}
+        if not found:
+            return
+        ours = self._ours(found)
+        befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
+        kept: dict[str, str] = {}
+        pairs = {path: (befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
+        pairs = {path: pair for path, pair in pairs.items() if not _is_same(*pair, exact=path not in ours)}
+        renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
+        self._note_seen(found, pairs)
+        self._baseline.advance(now, kept)
+        if pairs:
+            self._record(writer, pairs, renamed)
+
+    def _record(self, writer: Writer, pairs: Pairs, renamed: Mapping[str, str]) -> None:
+        rows = name_changes(pairs, renamed, self._counts(pairs))
+        writer.changes += rows
+        if all(map(is_cache, pairs)):
+            return
+        moves = {new: old for new, old in renamed.items() if (state := pairs[old][0]) is not None and state.is_lost}
+        note: dict[str, Any] = {"command": writer.title}
+        if others := [one.title for one in self._writers if one is not writer]:
+            note["meanwhile"] = others
+            writer.note = f"Commands that ran at the same time may have changed some of it: {'; '.join(others)}."
+        made = JournalEntry(
+            0, time.time(), writer.tool, writer.session, writer.message, order_steps(pairs, moves), note=note
+        )
+        self._journal.log.append(made)
+        self._size = self._journal.log.size()
+
+    def _ours(self, found: Collection[str]) -> dict[str, PathState | None]:
+        """What calls of ours have left at these paths since the baseline."""
+        if self._journal.log.size() == self._size:
+            return {}
+        left: dict[str, PathState | None] = {}
+        for change in (change for entry in self._journal.log.entries_from(self._size) for change in entry.changes):
+            left[change.path] = change.after
+            if change.source is not None:
+                left[change.source] = None
+        return {path: state for path, state in left.items() if path in found}
+
+    def _after(self, path: str, stamp: Stamp | None, now: Listing, kept: dict[str, str]) -> PathState | None:
+        """What stands at a path now; the content of a file of usual size is kept."""
+        if stamp is None:
+            return None
+        kind, mode = kind_of(stamp), stat.S_IMODE(stamp[0])
+        if kind == "directory":
+            return PathState("directory" if f"{path}/" in now else "ignored", mode)
+        is_small = stamp[2] <= self._limits.undo_file_bytes and len(kept) < _MAX_KEPT_FILES
+        if kind == "other" or (kind == "file" and not is_small):
+            return PathState(kind, mode, token(stamp), stamp[3])
+        try:
+            with self._root.place_listed(path) as place:
+                state, data = look(place.fd, place.name)
+        except (OSError, ToolError):
+            return PathState(kind, mode, token(stamp), stamp[3])
+        if data is None or state is None:
+            return state
+        kept[path] = self._blobs.keep(data)
+        return PathState("file", mode, kept[path], stamp[3], self._baseline.attributes_now(path))
+
+    def _find_renamed(self, found: Differences, now: Listing) -> Iterator[tuple[str, str]]:
+        """The new and old paths of files, and of folders taken as a whole, that have another name now."""
+        gone = {
+            (old[1:4], stat.S_IFMT(old[0])): path
+            for path, (old, new) in found.items()
+            if old is not None and new is None and (not stat.S_ISDIR(old[0]) or self._baseline.is_whole(path))
+        }
+        for path, (old, new) in found.items():
+            if old is None and new is not None and not (stat.S_ISDIR(new[0]) and f"{path}/" in now):
+                origin = gone.get((new[1:4], stat.S_IFMT(new[0])))
+                if origin is not None:
+                    yield path, origin
+
+    def _counts(self, pairs: Pairs) -> dict[str, Change]:
+        """The rows of files whose contents are there to be compared, of the first ones."""
+        found: dict[str, Change] = {}
+        for path, states in sorted(pairs.items()):
+            if len(found) >= MAX_ROWS:
+                break
+            if any(one is not None and (one.kind != "file" or one.is_lost) for one in states):
+                continue
+            if states[0] and states[1] and states[0].content == states[1].content:
+                continue
+            with suppress(ToolError):
+                before, after = (None if one is None else self._blobs.content(one.content) for one in states)
+                found[path] = Change.of_contents(path, before, after)
+        return found
+
+    def _note_seen(self, found: Differences, pairs: Pairs) -> None:
+        """What the session's own command changed counts as seen, where it had seen the file as it was before."""
+        for path, known in self._records.all().items():
+            if path not in found or known.version is None:
+                continue
+            old, new = found[path]
+            after = pairs.get(path, (None, None))[1]
+            same = old is not None and known.version.stamp[1:] == (old[1], *old[2:])
+            if same and new is not None and after is not None and after.kind == "file" and not after.is_lost:
+                stamp = known.version.stamp[0], new[1], *new[2:]
+                self._records.note(path, Version(stamp, bytes.fromhex(after.content)), known.encoding)
+
+    def _note(self, writer: Writer) -> None:
+        """Write down who is about to write, so that a kill does not lose it. The file is locked while we live."""
+        writer.name = f"{_OPEN}{time.time_ns():020}-{os.urandom(4).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        writer.record = os.open(writer.name, flags, 0o600, dir_fd=self._state.folder(_FOLDER))
+        fcntl.flock(writer.record, fcntl.LOCK_EX)
+        left = _Left(writer.tool, writer.session, writer.message, writer.title)
+        os.write(writer.record, msgspec.json.encode(left))
+
+    def _forget(self, writer: Writer) -> None:
+        with suppress(OSError):
+            os.unlink(writer.name, dir_fd=self._state.folder(_FOLDER))
+            os.close(writer.record)
+
+    def _recover(self, path: str) -> None:
+        """Record what one command had changed, unless its kit still lives."""
+        with suppress(OSError, msgspec.DecodeError, ToolError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left = msgspec.json.decode(file.read(), type=_Left)
+            if self._baseline.load():
+                self._size = self._journal.log.size()
+                self._flush(Writer(left.tool, left.session, left.message, left.title))
+            os.unlink(path)
+
+
+def _is_same(before: PathState | None, after: PathState | None, *, exact: bool) -> bool:
+    """Whether nothing but the time differs; of what calls of ours have left, not all is known."""
+    if before is None or after is None or not exact:
+        return is_same_state(after, before)
+    return replace(before, mtime_ns=0) == replace(after, mtime_ns=0)

@@ -1,0 +1,221 @@
+"""List a workspace: what stands at each path, folder by folder; a watch tells which folders to list again."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.files.ignore import IgnoreRules, read
+from toolroll.host.files.walk import FOLDER, enter
+from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
+
+if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
+
+Stamp = tuple[int, int, int, int, int]
+"""Mode, inode, size, times of modification and change in ns. Of a folder only the first two, the others are 0."""
+Listing = dict[str, dict[str, Stamp]]
+"""By folder, whose path is empty or ends in a slash: its entries. An ignored folder is an entry without a listing."""
+Rules = tuple[tuple[int, IgnoreRules], ...]
+
+_REPOSITORY = ".git"  # of a folder further down it is taken as a whole
+_IGNORE_FILE = ".gitignore"
+_DRAFT = ".toolroll-"  # names of our own files in the making
+_MAX_DEPTH = 200  # folders below are taken as a whole, like ignored ones
+_WATCH_FROM = 300  # entries: a smaller tree is listed in less than a millisecond or two
+
+
+class TreeLister:
+    """Lists one root again and again; folders in which nothing changed keep the same object. Not thread-safe."""
+
+    def __init__(self, root: Root, name: str, is_tracked: Callable[[str], bool]) -> None:
+        """Paths begin with `name`, if that is not empty. `is_tracked`: whether git has files beneath a folder."""
+        self._root = root
+        self._prefix = f"{name}/" if name else ""
+        self._is_tracked = is_tracked
+        self._listing: Listing = {}
+        self._rules: dict[str, Rules] = {}
+        self._watch: FolderWatch | None = None
+        self._numbers: dict[int, str] = {}
+        self._can_watch = True
+        self._linked: dict[str, set[int]] = {}
+        """Files with several names, by folder: a change by another name is not reported."""
+        self._skipped: frozenset[str] = frozenset()
+
+    def refresh(self) -> Listing:
+        """Everything that is there now, but `.git` folders and the insides of ignored folders."""
+        changed = self._changed()
+        if changed is None:
+            self._again()
+        else:
+            listing = dict(self._listing) if changed else self._listing
+            self._listing = listing
+            known = set[int]().union(*self._linked.values())
+            for path in sorted(changed):
+                if path in listing:
+                    self._renew(path)
+            if not known.issuperset(set[int]().union(*self._linked.values())):  # the other name may be anywhere
+                self._again()
+        return self._listing
+
+    def close(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+    def _changed(self) -> set[str] | None:
+        """The folders to list again; None for all of them."""
+        if self._watch is None:
+            return None
+        try:
+            events = self._watch.take()
+        except EventsLostError:
+            return None
+        changed = {self._numbers[number] for number in events if number in self._numbers}
+        named = _IGNORE_FILE.encode()
+        return None if any(named in names for names in events.values()) else changed | self._linked.keys()
+
+    def _again(self) -> None:
+        self.close()
+        self._numbers, self._rules, self._linked = {}, {}, {}
+        trust = self._root.trust
+        self._skipped = frozenset(trust.hidden_in(())) if trust.hides else frozenset()
+        before, self._listing = self._listing, {}
+        if self._can_watch and sum(map(len, before.values())) >= _WATCH_FROM:  # not before the second time
+            with suppress(OSError):
+                self._watch = FolderWatch()
+        self._grow("", self._own_rules())
+
+    def _own_rules(self) -> Rules:
+        try:
+            folder = os.open(".git/info", FOLDER, dir_fd=self._root.fd)
+        except OSError:
+            return ()
+        try:
+            return ((0, IgnoreRules(read(folder, "exclude"))),)
+        finally:
+            os.close(folder)
+
+    def _grow(self, path: str, rules: Rules) -> None:
+        """List a folder and everything below it."""
+        try:
+            fd = enter(self._root.fd, path)
+        except OSError:
+            return  # gone, or not for us to read: it counts like an ignored one
+        self._list(fd, path, rules, deep=True)
+
+    def _list(self, fd: int, path: str, rules: Rules, *, deep: bool) -> dict[str, tuple[str, Rules]]:
+        """List an open folder, which is closed; the folders in it that are to be listed too, unless `deep` did."""
+        try:
+            self._follow(fd, path)
+            found, linked = _entries(fd, top=not path)
+            if linked or self._prefix + path in self._linked:
+                self._linked[self._prefix + path] = linked
+            if _IGNORE_FILE in found:
+                rules = ((len(path), IgnoreRules(read(fd, _IGNORE_FILE))), *rules)
+            self._rules[path] = rules
+            self._listing[self._prefix + path] = found
+            if self._skipped:
+                for name in [name for name in found if path + name in self._skipped]:
+                    del found[name]
+            names = [name for name, stamp in found.items() if stat.S_ISDIR(stamp[0]) and name != _REPOSITORY]
+            inner = {name: (f"{path}{name}/", rules) for name in names if not self._is_ignored(path + name, rules)}
+            if deep and path.count("/") < _MAX_DEPTH:
+                for name, (below, _) in inner.items():
+                    with suppress(OSError):
+                        self._list(os.open(name, FOLDER, dir_fd=fd), below, rules, deep=True)
+            return inner
+        finally:
+            os.close(fd)
+
+    def _renew(self, full: str) -> None:
+        """List a folder of the listing again, add the new folders in it, and drop those that are gone."""
+        path = full[len(self._prefix) :]
+        before = self._listing[full]
+        try:
+            fd = enter(self._root.fd, path)
+        except OSError:
+            self._drop(path)
+            return
+        inner = self._list(fd, path, self._outer_rules(path), deep=False)
+        now = self._listing[full]
+        for name, stamp in before.items():
+            if stat.S_ISDIR(stamp[0]) and now.get(name) != stamp:
+                self._drop(f"{path}{name}/")
+        for below, rules in inner.values():
+            if self._prefix + below not in self._listing:
+                self._grow(below, rules)
+
+    def _outer_rules(self, path: str) -> Rules:
+        """The rules for a folder, without those of its own ignore file."""
+        return tuple(one for one in self._rules.get(path, ()) if one[0] != len(path) or not path)
+
+    def _drop(self, path: str) -> None:
+        for one in [one for one in self._listing if one.startswith(self._prefix + path)]:
+            del self._listing[one]
+
+    def _follow(self, fd: int, path: str) -> None:
+        """Watch a folder; where that cannot be done, everything is listed each time."""
+        if self._watch is None:
+            return
+        try:
+            self._numbers[self._watch.add(fd, os.fstat(fd).st_dev)] = self._prefix + path
+        except OSError:
+            self._can_watch = False
+            self.close()
+
+    def _is_ignored(self, path: str, rules: Rules) -> bool:
+        for start, one in rules:
+            verdict = one.verdict(path[start:], True)
+            if verdict is not None:
+                return verdict and not self._is_tracked(f"{path}/")
+        return False
+
+
+def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], set[int]]:
+    """What is in an open folder, and the inodes of files with several names. The repository has its own guard."""
+    found: dict[str, Stamp] = {}
+    linked: set[int] = set()
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            name = entry.name
+            if (top and name == _REPOSITORY) or name.startswith(_DRAFT):
+                continue
+            try:
+                about = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # gone meanwhile
+            mode = about.st_mode
+            if stat.S_ISDIR(mode):
+                found[name] = mode, about.st_ino, 0, 0, 0
+            else:
+                found[name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+                if about.st_nlink > 1:
+                    linked.add(about.st_ino)
+    return found, linked
+
+
+def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:
+    """The paths at which something else stands, with what stood there and what does now, None for nothing.
+
+    What is in a folder that is ignored in one of the two is not compared.
+    """
+    changed = [one for one in before.keys() | after.keys() if before.get(one) != after.get(one)]
+    closed = tuple(one for one in changed if (one in before) != (one in after) and _stands(one, before, after))
+    for folder in changed:
+        if closed and folder.startswith(closed):
+            continue
+        old, new = before.get(folder, {}), after.get(folder, {})
+        for name in old.keys() | new.keys():
+            if old.get(name) != new.get(name):
+                yield folder + name, old.get(name), new.get(name)
+
+
+def _stands(folder: str, *listings: Listing) -> bool:
+    """Whether a folder is an entry of the folder above it in all of these listings."""
+    above, _, name = folder[:-1].rpartition("/")
+    above = f"{above}/" if above else ""
+    return all(stat.S_ISDIR(one.get(above, {}).get(name, (0,))[0]) for one in listings)

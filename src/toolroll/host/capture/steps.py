@@ -1,0 +1,93 @@
+"""Put what differs between two listings into the order in which the journal can take it back."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import replace
+
+from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.text.files.changes import Change
+
+Pairs = Mapping[str, tuple[PathState | None, PathState | None]]
+"""By path: what stood there before and what does now."""
+
+_USER_RIGHTS = stat.S_IRWXU
+CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"})
+"""Names of what test runs and interpreters leave behind: such a change alone is no entry of the journal."""
+
+
+def order_steps(pairs: Pairs, moves: Mapping[str, str]) -> tuple[PathChange, ...]:
+    """The steps from the old state to the new one, such that each can be undone when those behind it have been.
+
+    `moves` gives the old path of what has another name now and cannot be put back from its content.
+    """
+    gone = set(moves.values())
+    removed = {p: before for p, (before, _) in pairs.items() if before is not None and p not in gone}
+    made = {p: after for p, (_, after) in pairs.items() if after is not None and p not in moves}
+    same = {p for p in removed if p in made and _changes_in_place(removed[p], made[p])}
+    old_folders = [p for p in sorted(removed, reverse=True) if p not in same and removed[p].kind == "directory"]
+    new_folders = [p for p in sorted(made) if p not in same and made[p].kind == "directory"]
+    steps = [_narrowed(path, removed[path], first=True) for path in old_folders]
+    steps += [PathChange(p, removed[p], made[p]) for p in same if _closes(removed[p])]
+    steps += [
+        PathChange(p, removed[p], None) for p in sorted(removed) if p not in same and removed[p].kind != "directory"
+    ]
+    steps += [PathChange(p, None, _opened(made[p])) for p in new_folders]
+    steps += [PathChange(new, None, pairs[new][1], source=old) for new, old in sorted(moves.items())]
+    steps += [PathChange(p, _opened(removed[p]), None) for p in old_folders]
+    steps += [PathChange(p, None, made[p]) for p in sorted(made) if p not in same and made[p].kind != "directory"]
+    steps += [PathChange(p, removed[p], made[p]) for p in sorted(same) if not _closes(removed[p])]
+    steps += [_narrowed(path, made[path], first=False) for path in new_folders]
+    return tuple(one for one in steps if one.before != one.after)
+
+
+def _changes_in_place(before: PathState, after: PathState) -> bool:
+    return before.kind == after.kind and before.kind in ("file", "directory")
+
+
+def _closes(state: PathState) -> bool:
+    """Whether it is a folder that nothing can be put into by its owner: its mode is put back last."""
+    return state.kind == "directory" and state.mode & _USER_RIGHTS != _USER_RIGHTS
+
+
+def _opened(state: PathState) -> PathState:
+    """A folder as it is while things are put into it."""
+    return replace(state, mode=state.mode | _USER_RIGHTS)
+
+
+def _narrowed(path: str, state: PathState, *, first: bool) -> PathChange:
+    """The change of a folder's mode before it is removed, or after it is made and filled."""
+    return PathChange(path, *((state, _opened(state)) if first else (_opened(state), state)))
+
+
+def is_cache(path: str) -> bool:
+    """Whether a path is in a folder of caches, or is one."""
+    return not CACHES.isdisjoint(path.split("/")) or path.endswith(".pyc")
+
+
+def name_changes(pairs: Pairs, renamed: Mapping[str, str], counts: Mapping[str, Change]) -> list[Change]:
+    """One row for each path, in order; folders only where nothing in them is named, caches never."""
+    rows: dict[str, Change] = {}
+    gone = set(renamed.values())
+    for path, (before, after) in sorted(pairs.items()):
+        if path in gone or is_cache(path):
+            continue
+        if path in renamed:
+            rows[path] = Change(path, "renamed", origin=renamed[path])
+        else:
+            rows[path] = counts.get(path) or _row(path, before, after)
+    kinds = {path: (after or before) for path, (before, after) in pairs.items()}
+    folders = {p for p, one in kinds.items() if one is not None and one.kind in ("directory", "ignored")}
+    above = {path[:at] for path in rows for at in range(len(path)) if path[at] == "/"}
+    shown = (path for path in rows if path not in folders or path not in above)
+    return [replace(rows[path], path=f"{path}/") if path in folders else rows[path] for path in shown]
+
+
+def _row(path: str, before: PathState | None, after: PathState | None) -> Change:
+    if before is None:
+        return Change(path, "created")
+    if after is None:
+        return Change(path, "deleted", kept=not before.is_lost)
+    same = (before.kind, before.content) == (after.kind, after.content)
+    return Change(path, "mode" if same else "modified", kept=same or not before.is_lost)

@@ -1,0 +1,316 @@
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Kit
+from toolroll.host.capture import listing
+from toolroll.result import ErrorCode
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+NAMES = ["a.py", "b", "c d.txt", "-e", "é", "new\nline", "x.bin", "deep", os.fsdecode(b"\xff"), ".hidden", "'q\"", "z"]
+
+
+def commit(ws: Path) -> None:
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x", "--allow-empty"]):
+        subprocess.run([*GIT, *words], cwd=ws, check=True)
+
+
+def picture(ws: Path) -> dict[str, Any]:
+    """Everything of a tree that an undo puts back: kinds, modes, contents, links, extended attributes."""
+    found: dict[str, Any] = {}
+    for folder, folders, files in os.walk(ws):
+        folders[:] = [one for one in folders if one != ".git"]
+        for name in (*folders, *files):
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            content: Any = os.readlink(path) if stat.S_ISLNK(mode) else None
+            if stat.S_ISREG(mode):
+                attributes = {one: os.getxattr(path, one) for one in os.listxattr(path)}
+                content = Path(path).read_bytes(), attributes
+            found[os.path.relpath(path, ws)] = stat.S_IFMT(mode), stat.S_IMODE(mode), content
+    return found
+
+
+class RandomCommands:
+    """Does to a tree what commands may do to it."""
+
+    def __init__(self, ws: Path, rng: random.Random) -> None:
+        self.ws, self.rng = ws, rng
+
+    def paths(self, folders: bool = False) -> list[Path]:
+        found = []
+        for folder, inner, files in os.walk(self.ws):
+            inner[:] = [one for one in inner if one != ".git"]
+            found += [Path(folder, one) for one in (inner if folders else files)]
+        return sorted(found)
+
+    def fresh(self) -> Path:
+        folders = [self.ws, *self.paths(folders=True)]
+        return self.rng.choice(folders) / self.rng.choice(NAMES)
+
+    def data(self) -> bytes:
+        return self.rng.choice([b"", b"line\n" * self.rng.randrange(9), self.rng.randbytes(99), b"\0" * 5000])
+
+    def run(self, count: int) -> None:
+        steps = [self.write, self.write, self.append, self.truncate, self.rename, self.remove, self.remove_folder]
+        steps += [self.make_folder, self.link, self.mode, self.attribute, self.sparse, self.replace, self.hard_link]
+        for _ in range(count):
+            with suppress(OSError, IndexError, shutil.Error):  # as a command's own failures
+                self.rng.choice(steps)()
+
+    def some(self) -> Path:
+        return self.rng.choice(self.paths())
+
+    def write(self) -> None:
+        self.fresh().write_bytes(self.data())
+
+    def append(self) -> None:
+        with self.some().open("ab") as file:
+            file.write(self.data())
+
+    def truncate(self) -> None:
+        os.truncate(self.some(), self.rng.randrange(20))
+
+    def rename(self) -> None:
+        os.rename(self.rng.choice(self.paths() + self.paths(folders=True)), self.fresh())
+
+    def remove(self) -> None:
+        self.some().unlink()
+
+    def remove_folder(self) -> None:
+        shutil.rmtree(self.rng.choice(self.paths(folders=True)))
+
+    def make_folder(self) -> None:
+        self.fresh().mkdir(mode=self.rng.choice([0o755, 0o700, 0o555]))
+
+    def link(self) -> None:
+        os.symlink(self.rng.choice(NAMES), self.fresh())
+
+    def mode(self) -> None:
+        path = self.rng.choice(self.paths() + self.paths(folders=True))
+        if not path.is_symlink():
+            path.chmod(self.rng.choice([0o755, 0o600, 0o444, 0o500]))
+
+    def attribute(self) -> None:
+        os.setxattr(self.some(), "user.note", self.rng.randbytes(5), follow_symlinks=False)
+
+    def sparse(self) -> None:
+        with self.fresh().open("wb") as file:
+            file.seek(70_000)
+            file.write(b"end")
+
+    def replace(self) -> None:
+        path = self.some()
+        draft = path.with_name("draft")
+        draft.write_bytes(self.data())
+        os.replace(draft, path)
+
+    def hard_link(self) -> None:
+        os.link(self.some(), self.fresh(), follow_symlinks=False)
+
+
+@contextmanager
+def captured(kit: Kit) -> Iterator[Any]:
+    """What happens in the block counts as done by a command."""
+    capture = kit._services.capture
+    writer = capture.begin(kit.context().call, "command")
+    yield writer
+    capture.end(writer)
+
+
+def numbers(kit: Kit) -> list[int]:
+    return [one.number for one in kit._services.journal.entries()]
+
+
+def edit_something(kit: Kit, ws: Path, rng: random.Random) -> None:
+    files = [one for one in ("a.py", "b", "deep/a.py") if (ws / one).is_file() and not (ws / one).is_symlink()]
+    if files and rng.random() < 0.7:
+        kit.call("write", {"path": rng.choice(files), "content": "written\n" * rng.randrange(5)})
+    else:
+        kit.call("write", {"path": f"made{rng.randrange(3)}/a.py", "content": "x = 1\n"})
+
+
+def check_sequence(ws: Path, state: Path, seed: int, repository: bool) -> None:
+    rng = random.Random(seed)
+    commands = RandomCommands(ws, rng)
+    (ws / "deep").mkdir()
+    (ws / "deep" / "a.py").write_text("x = 1\n")
+    commands.run(12)
+    if repository:
+        commit(ws)
+        commands.run(4)
+    with Kit(ws, state_dir=state) as kit:
+        before: list[dict[str, Any]] = []
+        for _ in range(6):
+            known, seen = len(numbers(kit)), picture(ws)
+            if rng.random() < 0.3:
+                edit_something(kit, ws, rng)
+            else:
+                with captured(kit) as writer:
+                    commands.run(rng.randrange(1, 6))
+                assert not writer.note
+                assert bool(writer.changes) == (picture(ws) != seen)
+            if len(numbers(kit)) > known:
+                before.append(seen)
+            else:
+                assert picture(ws) == seen
+        for seen in reversed(before):
+            undone = kit.call("undo")
+            assert undone.ok, undone.text
+            assert picture(ws) == seen, f"seed {seed}: {undone.text}"
+
+
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "none"])
+@pytest.mark.parametrize("seed", range(10))
+def test_undoing_random_commands_and_edits_gives_the_same_tree(
+    ws: Path, tmp_path: Path, seed: int, repository: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(listing, "_WATCH_FROM", 0 if seed % 2 else 300)  # with a watch and by listings
+    check_sequence(ws, tmp_path / "state", seed, repository)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "none"])
+def test_undoing_many_random_sequences_gives_the_same_tree(
+    tmp_path: Path, repository: bool, monkeypatch: pytest.MonkeyPatch
+):
+    for seed in range(100, 300):
+        monkeypatch.setattr(listing, "_WATCH_FROM", 0 if seed % 2 else 300)
+        ws = tmp_path / f"ws{seed}"
+        ws.mkdir()
+        check_sequence(ws, tmp_path / f"state{seed}", seed, repository)
+
+
+def test_a_command_is_one_entry_in_every_tier_and_undo_takes_it_back(
+    ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit], tier: str
+):
+    put({"a.py": "x = 1\ny = 2\n", "old.py": "x\n", "run.sh": "echo\n"})
+    commit(ws)
+    put({"mine.txt": "not in git\n"})
+    kit, before = open_kit(), picture(ws)
+    command = "sed -i s/1/3/ a.py; rm old.py mine.txt; echo n > b.py; chmod +x run.sh; mkdir d; ln -s a.py d/l"
+    ran = kit.call("bash", {"command": command})
+    assert ran.text.endswith(
+        "Changed 6 files: a.py (+1 -1), b.py (new), d/l (new), mine.txt (deleted), old.py (deleted), run.sh (mode)."
+    )
+    assert ran.data["changes"][:2] == [
+        {"path": "a.py", "kind": "modified", "added": 1, "removed": 1},
+        {"path": "b.py", "kind": "created", "added": 1, "removed": 0},
+    ]
+    [entry] = kit._services.journal.entries()
+    assert (entry.tool, entry.note) == ("bash", {"command": command})
+    assert kit.call("undo").ok
+    assert picture(ws) == before
+    assert kit.call("bash", {"command": "cat a.py"}).text == "x = 1\ny = 2\n".rstrip()
+    assert len(numbers(kit)) == 2  # what reads leaves no entry
+
+
+def test_what_the_own_command_changed_counts_as_seen(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"a.py": "x = 1\n"})
+    kit.call("read", {"path": "a.py"})
+    kit.call("bash", {"command": "sed -i 's/ //g' a.py"})
+    assert kit.call("write", {"path": "a.py", "content": "x = 2\n"}).ok
+    (ws / "a.py").write_text("by others\n")
+    kit.call("bash", {"command": "echo >> a.py"})
+    assert kit.call("write", {"path": "a.py", "content": "x = 3\n"}).error is not None
+
+
+def test_an_undo_is_refused_with_the_list_where_a_later_entry_touched_the_same(
+    ws: Path, put: Callable[..., None], kit: Kit
+):
+    put({"a": "1\n", "b": "1\n", "c": "1\n"})
+    kit.call("bash", {"command": "echo 2 > a; echo 2 > b; echo 2 > c"})
+    kit.call("bash", {"command": "echo 3 > a; echo 3 > b"})
+    refused = kit.undo(entry=1)
+    assert refused.error is not None
+    assert refused.error.code == ErrorCode.CONFLICT
+    assert "'a' was changed since entry 1 (bash)" in refused.text
+    assert "So was 'b'." in refused.text
+    assert kit.call("undo", {"steps": 2}).ok
+    assert [(ws / name).read_text() for name in "abc"] == ["1\n"] * 3
+
+
+def test_ignored_folders_are_taken_as_a_whole(ws: Path, put: Callable[..., None], kit: Kit):
+    put({".gitignore": "out/\n", "a": "1\n"})
+    commit(ws)
+    before = picture(ws)
+    ran = kit.call("bash", {"command": "mkdir -p out/x __pycache__; echo 1 > out/x/y; touch __pycache__/z; echo 2 > b"})
+    assert ran.text.endswith("Changed 2 files: b (new), out/ (new).")
+    assert kit.call("undo").ok
+    assert picture(ws) == before
+    put({"out/x": "1\n"})
+    ran = kit.call("bash", {"command": "rm -r out; echo 2 > a"})
+    assert ran.text.endswith("Changed 2 files: a (+1 -1), out/ (deleted, not kept).")
+    undone = kit.call("undo")
+    assert "Not put back, because the contents were not kept: 'out'." in undone.text
+    assert picture(ws) == before
+    assert kit.call("bash", {"command": "mkdir __pycache__; touch __pycache__/a.pyc"}).text == "(no output)"
+    assert len(numbers(kit)) == 4  # caches alone are no entry
+
+
+def test_what_is_over_the_budget_is_named(ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit]):
+    put({"large": b"x" * 101, "small": b"y" * 60, "other": b"z" * 60})
+    kit = open_kit(limits={"undo_file_bytes": 100, "undo_bytes": 100})
+    ran = kit.call("bash", {"command": "mv large moved; echo >> small; echo >> other"})
+    assert ran.text.count("not kept") == 1  # one of the two that do not fit together
+    assert kit.call("undo").ok
+    assert (ws / "large").read_bytes() == b"x" * 101
+    assert sorted(len((ws / name).read_bytes()) for name in ("small", "other")) == [60, 61]
+
+
+def test_a_job_is_recorded_at_our_next_call_and_at_its_end(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"a": "1\n", "b": "1\n"})
+    job = kit.call("bash", {"command": "echo 2 > a; read x; echo 3 > b", "background": True}).data["job"]
+    while (ws / "a").read_text() != "2\n":
+        time.sleep(0.01)
+    kit.call("write", {"path": "c", "content": "ours\n"})
+    done = kit.call("job", {"action": "input", "id": job, "input": "\n", "wait": 20})
+    assert "Changed 2 files: a (+1 -1), b (+1 -1)." in done.text
+    entries = kit._services.journal.entries()
+    assert [[one.path for one in entry.changes] for entry in entries] == [["a"], ["c"], ["b"]]
+    assert kit.call("undo", {"steps": 3}).ok
+    assert picture(ws).keys() == {"a", "b"}
+    assert (ws / "a").read_text() == (ws / "b").read_text() == "1\n"
+
+
+def test_commands_side_by_side_are_recorded_once(ws: Path, kit: Kit):
+    calls = [{"function": {"name": "bash", "arguments": {"command": f"sleep 0.2; echo > {name}"}}} for name in "abc"]
+    kit.execute([{"id": str(at), **one} for at, one in enumerate(calls)])
+    paths = [change.path for entry in kit._services.journal.entries() for change in entry.changes]
+    assert sorted(paths) == ["a", "b", "c"]
+
+
+_KILLED = """
+import sys
+from toolroll import Kit
+kit = Kit(sys.argv[1], state_dir=sys.argv[2], policy=sys.argv[3])
+kit.call("bash", {"command": "echo 2 > a; rm b; mkdir d; touch d/done; sleep 60"})
+"""
+
+
+def test_after_a_kill_the_next_start_records_what_the_command_did(ws: Path, put: Callable[..., None], tmp_path: Path):
+    put({"a": "1\n", "b": "1\n"})
+    before, state = picture(ws), tmp_path / "state"
+    with subprocess.Popen([sys.executable, "-c", _KILLED, ws, state, "standard"]) as child:
+        while not (ws / "d" / "done").exists():
+            time.sleep(0.02)
+        child.send_signal(signal.SIGKILL)
+    with Kit(ws, state_dir=state) as kit:
+        [entry] = kit._services.journal.entries()
+        assert {one.path for one in entry.changes} == {"a", "b", "d", "d/done"}
+        assert kit.call("undo").ok
+        assert picture(ws) == before
+    with Kit(ws, state_dir=state) as kit:
+        assert len(numbers(kit)) == 2
