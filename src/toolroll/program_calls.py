@@ -86,7 +86,8 @@ class ProgramCalls:
 
         def run(ctx: Context) -> Completed:
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
-            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit)
+            ran = ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
+            return _complete(ran, limit, ctx.call.changes)
 
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
         return self._run("exec", Effect.SHELL, run, shown, ctx)
@@ -151,7 +152,7 @@ class ProgramCalls:
         return made
 
 
-def _complete(ran: RunningCommand, limit: int) -> Completed:
+def _complete(ran: RunningCommand, limit: int, changes: list[Change]) -> Completed:
     from toolroll.host.shell.command_result import exit_code
 
     assert ran.ended is not None, "it was waited for"
@@ -159,7 +160,7 @@ def _complete(ran: RunningCommand, limit: int) -> Completed:
     outputs = [ran.output, ran.errors]
     stdout, stderr = (one.read(0, limit) for one in outputs)
     truncated = any(one.total > limit for one in outputs)
-    return Completed(stdout, stderr, exit_code(ran.ended.status), [], str(ran.ended.outcome), truncated)
+    return Completed(stdout, stderr, exit_code(ran.ended.status), changes, str(ran.ended.outcome), truncated)
 
 
 def _check_variables(env: Mapping[str, str]) -> dict[str, str]:

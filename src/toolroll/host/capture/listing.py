@@ -40,6 +40,7 @@ class TreeLister:
         self._rules: dict[str, Rules] = {}
         self._watch: FolderWatch | None = None
         self._numbers: dict[int, str] = {}
+        self._times = 0  # a watch pays from the second command on
         self._can_watch = True
         self._linked: dict[str, set[int]] = {}
         """Files with several names, by folder: a change by another name is not reported."""
@@ -84,7 +85,8 @@ class TreeLister:
         trust = self._root.trust
         self._skipped = frozenset(trust.hidden_in(())) if trust.hides else frozenset()
         before, self._listing = self._listing, {}
-        if self._can_watch and sum(map(len, before.values())) >= _WATCH_FROM:  # not before the second time
+        self._times += 1
+        if self._times > 2 and self._can_watch and sum(map(len, before.values())) >= _WATCH_FROM:
             with suppress(OSError):
                 self._watch = FolderWatch()
         self._grow("", self._own_rules())
@@ -203,7 +205,10 @@ def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | 
 
     What is in a folder that is ignored in one of the two is not compared.
     """
-    changed = [one for one in before.keys() | after.keys() if before.get(one) != after.get(one)]
+    if before is after:
+        return
+    both = ((one, before.get(one), after.get(one)) for one in before.keys() | after.keys())
+    changed = [one for one, old, new in both if old is not new and old != new]
     closed = tuple(one for one in changed if (one in before) != (one in after) and _stands(one, before, after))
     for folder in changed:
         if closed and folder.startswith(closed):

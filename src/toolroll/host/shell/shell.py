@@ -302,7 +302,8 @@ class Shell:
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
         if captured and how.get("writes") != "nothing" and how.get("confined", True):
-            how["watch"] = self._capture.watch(call, display_word(argv[-1]))
+            title = display_word(argv[-1]) if argv[1:2] == ["-c"] else " ".join(map(display_word, argv))
+            how["watch"] = self._capture.watch(call, title)
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
