@@ -100,7 +100,7 @@ class RandomCommands:
     def mode(self) -> None:
         path = self.rng.choice(self.paths() + self.paths(folders=True))
         if not path.is_symlink():
-            path.chmod(self.rng.choice([0o755, 0o600, 0o444, 0o500]))
+            path.chmod(self.rng.choice([0o755, 0o700, 0o500] if path.is_dir() else [0o755, 0o600, 0o444]))
 
     def attribute(self) -> None:
         os.setxattr(self.some(), "user.note", self.rng.randbytes(5), follow_symlinks=False)
@@ -258,6 +258,16 @@ def test_ignored_folders_are_taken_as_a_whole(ws: Path, put: Callable[..., None]
     assert picture(ws) == before
     assert kit.call("bash", {"command": "mkdir __pycache__; touch __pycache__/a.pyc"}).text == "(no output)"
     assert len(numbers(kit)) == 4  # caches alone are no entry
+
+
+def test_a_folder_that_a_command_has_ignored_is_not_removed_by_undo(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"out/a": "1\n", ".gitignore": "x\n"})
+    commit(ws)
+    before = picture(ws)
+    ran = kit.call("bash", {"command": "echo out/ > .gitignore; rm -r out; mkdir -m 700 out; echo 2 > out/b"})
+    assert ran.text.endswith("Changed 3 files: .gitignore (+1 -1), out/a (deleted), out/b (new).")
+    assert kit.call("undo").ok
+    assert picture(ws) == before
 
 
 def test_what_is_over_the_budget_is_named(ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit]):

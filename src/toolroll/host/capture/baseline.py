@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ class TreeBaseline:
         self.load()
         for git in self._git.values():
             git.refresh()
-        listing, stamps = self.list_now(), [one.stamp for one in self._git.values()]
+        listing, stamps = self._list(()), [one.stamp for one in self._git.values()]
         changed = {path: new for path, _, new in differences(self.listing, listing)}
         self.listing = listing
         if stamps != self._indexes:
@@ -86,8 +86,11 @@ class TreeBaseline:
                 yield path
 
     def list_now(self) -> Listing:
-        """What stands in the workspace now."""
-        found = [one.refresh() for one in self._listers]
+        """What stands in the workspace now, also in folders that are ignored since."""
+        return self._list(self.listing)
+
+    def _list(self, listed: Container[str]) -> Listing:
+        found = [one.refresh(listed) for one in self._listers]
         return found[0] if len(found) == 1 else {folder: names for one in found for folder, names in one.items()}
 
     def advance(self, listing: Listing, known: dict[str, str]) -> None:

@@ -171,7 +171,7 @@ class Capture:
         ours = self._ours(found)
         befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
         kept: dict[str, str] = {}
-        pairs = {path: (befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
+        pairs = {path: _align(befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
         pairs = {path: pair for path, pair in pairs.items() if not _is_same(*pair, exact=path not in ours)}
         renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
         self._note_seen(found, pairs)
@@ -264,6 +264,13 @@ class Capture:
             if same and new is not None and after is not None and after.kind == "file" and not after.is_lost:
                 stamp = known.version.stamp[0], new[1], *new[2:]
                 self._records.note(path, Version(stamp, bytes.fromhex(after.content)), known.encoding)
+
+
+def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:
+    """Both states; a folder that was there and still is, is never taken as a whole: that is for what came or went."""
+    if before and after and {before.kind, after.kind} <= {"directory", "ignored"}:
+        return replace(before, kind="directory"), replace(after, kind="directory")
+    return before, after
 
 
 def _is_same(before: PathState | None, after: PathState | None, *, exact: bool) -> bool:

@@ -184,7 +184,10 @@ class Recorder:
         if before is not None and before.is_lost:
             self.lost.append(step.path)
             return
-        with self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place:
+        with (
+            self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
+            _writable(place.fd),
+        ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
             elif before is None:
@@ -269,6 +272,22 @@ def _is_folder(root: Root, path: str) -> bool:
             return stat.S_ISDIR(place.mode())
     except OSError:
         return False
+
+
+@contextmanager
+def _writable(folder: int) -> Iterator[None]:
+    """Let names in an open folder be changed, if it is ours; its mode is put back in the end."""
+    mode, path = stat.S_IMODE(os.fstat(folder).st_mode), f"/proc/self/fd/{folder}"
+    if mode & stat.S_IRWXU == stat.S_IRWXU:
+        yield
+        return
+    with suppress(OSError):  # another owner's
+        os.chmod(path, mode | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.chmod(path, mode)
 
 
 def _is_removable(place: PathHandle) -> bool:
