@@ -37,7 +37,6 @@ FRONTS = {
     "policy/git": "policy/git/verdict",
     "policy/shell": "policy/commands host/settings",
     "policy/shell/parse": "policy/shell/parse/analysis",
-    "policy/urls": "policy/urls/verdicts",
     "schema": "schema/check dialect",
     "text": "text/edit/refusals",
     "text/shown_lines": "tools/files/read",

@@ -22,6 +22,15 @@ def test_words_need_no_shell(kit):
     assert kit.exec(["printf", "%s|", "a b", "$HOME", ";"]).stdout == b"a b|$HOME|;|"
 
 
+def test_what_it_changes_is_known_and_can_be_undone(kit, ws):
+    done = kit.exec(["cp", "/dev/stdin", "a b"], stdin=b"x\n")
+    assert list(map(str, done.changes)) == ["a b (new)"]
+    assert [one["said"] for one in kit.call("history").data["calls"]] == ["cp /dev/stdin 'a b'"]
+    assert kit.undo().ok
+    assert not (ws / "a b").exists()
+    assert kit.exec("ls").changes == []
+
+
 def test_it_reads_nothing_unless_it_is_given(kit):
     assert kit.exec(["cat"]).stdout == b""
 

@@ -67,9 +67,10 @@ class Executor:
         spill: Spill,
         steps: tuple[Step, ...],
         observers: tuple[Observer, ...],
+        wording: Callable[[str], DialectWording],
         read_call: CallReader | None = None,
     ) -> None:
-        """`read_call` understands other names of tools."""
+        """`wording`: for each choice of tools that a model is shown; `read_call` understands other names of tools."""
         self.entries = entries
         self._called: dict[str, View | Bundle] = {}  # a look into the entries takes longer
         self._read_call = read_call
@@ -77,7 +78,7 @@ class Executor:
         self._wire = profile.wire
         self._spill = spill
         self._observers = observers
-        self._wording = DialectWording(entries)
+        self._wording = wording
         self._around: tuple[Step, ...] = (Authorization(guard), *steps)
         self._chains = _Chains(self._around)
 
@@ -97,7 +98,7 @@ class Executor:
         try:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
-                self._bound(result, call.limits.output_chars)
+                self._bound(result, call)
             result.wire = self._wire(result)
             status, code = result.status, result.error.code if result.error else None
         finally:
@@ -146,13 +147,13 @@ class Executor:
             coerced = renamed + coerced
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
-            result = render(self._chains[view](ctx, bound), view, self._wording)
+            result = render(self._chains[view](ctx, bound), view, self._wording(call.tools))
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
             if failed is None:
                 raise
-            result = self._failure(failed, view, bound)
+            result = self._failure(failed, view, bound, call)
         if coerced:
             result.meta["coerced"] = coerced
         if ctx.auto_run:
@@ -206,13 +207,14 @@ class Executor:
         names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(there)}."
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
-    def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any]) -> Result:
+    def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any], call: Call) -> Result:
         message = error.message
         if view is None:  # before there is a view, all was said in the words of the dialect
             return Result("error", message, error=Fault(error.code, message, error.details, error.suggest))
-        message = self._wording.message(message, view)
-        shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
-        suggest = tuple(call for call in shown if call is not None)
+        wording = self._wording(call.tools)
+        message = wording.message(message, view)
+        shown = (wording.suggestion(_with_paths(one, view, bound)) for one in error.suggest)
+        suggest = tuple(one for one in shown if one is not None)
         first, _, advice = message.partition("\n")
         if view is None or first not in view.errors:
             return Result("error", message, error=Fault(error.code, message, error.details, suggest))
@@ -220,15 +222,16 @@ class Executor:
         fault = Fault(error.code, said, error.details, suggest)
         return Result("error", f"{said}\n{advice}", error=fault, meta={"advice": advice})
 
-    def _bound(self, result: Result, most_chars: int) -> None:
+    def _bound(self, result: Result, call: Call) -> None:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""
+        most_chars = call.limits.output_chars
         whole = result.meta.pop("whole", None)
         if whole is None and len(result.text) <= most_chars:
             return
         shown = cut(result.text, most_chars, self._keep)
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
-        note = self._wording.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
+        note = self._wording(call.tools).message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
 
 

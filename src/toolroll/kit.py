@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
+from toolroll.catalogue import CALL, META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -45,6 +45,7 @@ from toolroll.steps import (
     time_limit,
 )
 from toolroll.tool import Tool
+from toolroll.wording import DialectWording
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileOps
@@ -153,7 +154,15 @@ class Kit(ProgramCalls):
     def _rebuild_executor(self) -> None:
         self._entries = _chain(self._own, self._added)
         meta_tools = MetaTools(partial(self._catalogue.meta_tools, hinted=True))
-        self._executor = self._executor_of(_chain(self._own, self._added, meta_tools))
+        self._executor = self._executor_of(_chain(self._own, self._added, meta_tools), cache(self._make_wording))
+
+    def _make_wording(self, choice: str) -> DialectWording:
+        """For a model that is shown this choice of tools; empty for that of the kit."""
+
+        def hidden() -> set[str]:
+            return {one.name for one in self._catalogue.hidden(resolve_choice(choice, "all") if choice else None)}
+
+        return DialectWording(self._allowed, hidden, CALL)
 
     @property
     def registry(self) -> Registry[View | Bundle]:
@@ -167,11 +176,11 @@ class Kit(ProgramCalls):
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
         return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
-    def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
+    def _executor_of(self, entries: Mapping[str, Entry], wording: Callable[[str], DialectWording]) -> Executor:
         services = self._services
         read = read_call if self.dialect.entries is None else None
         own = self.dialect.profile, services.guard, services.spill, self._steps, self._observers
-        return Executor(entries, *own, read)
+        return Executor(entries, *own, wording, read)
 
     @property
     def workspace(self) -> str:
@@ -233,7 +242,8 @@ class Kit(ProgramCalls):
         cancels it; `progress` gets its progress.
         """
         own, cwd = self._services, options.get("cwd", ".")
-        token, progress = options.get("token") or CancelToken(), options.get("progress", silent)
+        token, message = options.get("token") or CancelToken(), options.get("message", "")
+        progress = options.get("progress", silent)
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
@@ -248,7 +258,7 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
+            Call(self.limits, token, self.session, message, progress, own.loop, options.get("tools", "")),
             cwd,
         )
 
@@ -359,17 +369,21 @@ class Kit(ProgramCalls):
 
         return self._call_own(checkpoint, name=name)
 
-    def rewind(self, to: str | int) -> Result:
-        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start."""
+    def rewind(self, to: str | int, *, partial: bool = False) -> Result:
+        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
+
+        `partial`: leave alone what is not kept, instead of refusing.
+        """
         from toolroll.tools.files.rewind import rewind
 
-        return self._call_own(rewind, to=str(to))
+        return self._call_own(rewind, to=str(to), partial=partial)
 
     def _call_own(self, tool: Tool, **given: Any) -> Result:
         """Call a tool of ours, also where the dialect does not have it."""
         view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
         arguments = {name: value for name, value in given.items() if value is not None}
-        return self._executor_of({tool.name: view}).call(tool.name, arguments, self.context())
+        wording = DialectWording(lambda: [view])
+        return self._executor_of({tool.name: view}, lambda _: wording).call(tool.name, arguments, self.context())
 
     def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""

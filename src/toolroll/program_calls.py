@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
 
 from toolroll.dialect import View
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.files.archive.pack import Packed
     from toolroll.host.files.archive.unpack import Unpacked
+    from toolroll.host.runtime.call import Call
     from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.services import CallOptions
     from toolroll.text.files.changes import Change
@@ -48,6 +49,8 @@ class Completed:
     """Or "timed_out", "killed", "memory" or "processes"."""
     truncated: bool = False
     """Whether a stream was longer than the limit: then the first part is here."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be said about the changes, as when they cannot be undone."""
 
 
 class ProgramCalls:
@@ -86,8 +89,7 @@ class ProgramCalls:
 
         def run(ctx: Context) -> Completed:
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
-            ran = ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
-            return _complete(ran, limit, ctx.call.changes)
+            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit, ctx.call)
 
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
         return self._run("exec", Effect.SHELL, run, shown, ctx)
@@ -133,8 +135,11 @@ class ProgramCalls:
         from toolroll.host.files.archive.unpack import read_twice, unpack
 
         with read_twice(archive) as file:
-            run = lambda ctx: unpack(ctx.files, file, ctx.token, git=git)  # noqa: E731
-            return self._run("unpack", Effect.READ | Effect.WRITE | Effect.DELETE, run, {"git": git})
+            ctx, effects = self.context(), Effect.READ | Effect.WRITE | Effect.DELETE
+            done = self._run(
+                "unpack", effects, lambda ctx: unpack(ctx.files, file, ctx.token, git=git), {"git": git}, ctx
+            )
+        return replace(done, auto_run=ctx.auto_run)
 
     def _run(
         self,
@@ -152,7 +157,7 @@ class ProgramCalls:
         return made
 
 
-def _complete(ran: RunningCommand, limit: int, changes: list[Change]) -> Completed:
+def _complete(ran: RunningCommand, limit: int, call: Call) -> Completed:
     from toolroll.host.shell.command_result import exit_code
 
     assert ran.ended is not None, "it was waited for"
@@ -160,7 +165,8 @@ def _complete(ran: RunningCommand, limit: int, changes: list[Change]) -> Complet
     outputs = [ran.output, ran.errors]
     stdout, stderr = (one.read(0, limit) for one in outputs)
     truncated = any(one.total > limit for one in outputs)
-    return Completed(stdout, stderr, exit_code(ran.ended.status), changes, str(ran.ended.outcome), truncated)
+    outcome = str(ran.ended.outcome), truncated
+    return Completed(stdout, stderr, exit_code(ran.ended.status), call.changes, *outcome, call.notes)
 
 
 def _check_variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -61,6 +61,8 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+    tools: str
+    """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
 
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
 from toolroll.dialect import Bundle, Entry, Relay, View
@@ -16,20 +16,29 @@ _OTHERWISE = (
     re.compile(r" or `(\w+)`"),
     re.compile(r"`(\w+)` or (?=`)"),
 )
-_SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
+_SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 class DialectWording:
-    """Speaks of tools and parameters in the words of the entries in use."""
+    """Speaks of the tools that a model can call, in its words: others are left out of what is said."""
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
+    def __init__(
+        self, entries: Callable[[], Iterable[Entry]], hidden: Callable[[], Collection[str]] = tuple, relay: str = ""
+    ) -> None:
+        """`entries`: those that may be called; `hidden`: the names of those that are called through `relay`."""
         self._entries = entries
+        self._hidden_names = hidden
+        self._relay = relay
+
+    @cached_property
+    def _hidden(self) -> Collection[str]:
+        return self._hidden_names()
 
     @cached_property
     def _tools(self) -> dict[str, tuple[Entry, View, str | None]]:
         """By the tools' own names. Made when something is to be said: it needs every tool."""
         tools: dict[str, tuple[Entry, View, str | None]] = {}
-        for entry in self._entries.values():
+        for entry in sorted(self._entries(), key=lambda one: one.name in self._hidden):
             for action, view in _actions(entry).items():
                 tools.setdefault(view.tool.name, (entry, view, action or None))
         return tools
@@ -71,7 +80,8 @@ class DialectWording:
         """What a tool is called here, with its action if it is one of several."""
         entry, view, action = self._tools[tool]
         views = [one for one in entry.views() if one.tool is view.tool]
-        return f"`{entry.name}` (action `{action}`)" if action and len(views) == 1 else f"`{entry.name}`"
+        called = f"`{entry.name}` (action `{action}`)" if action and len(views) == 1 else f"`{entry.name}`"
+        return f"`{self._relay}` of {called}" if entry.name in self._hidden else called
 
     def suggestion(self, call: Suggestion) -> Suggestion | None:
         """A call of a tool as the model would make it here; None when it cannot."""
@@ -83,6 +93,8 @@ class DialectWording:
             return None
         if isinstance(entry, Bundle):
             arguments = {entry.selector: action, **arguments}
+        if entry.name in self._hidden:
+            return Suggestion(self._relay, {"name": entry.name, "arguments": arguments})
         return Suggestion(entry.name, arguments)
 
 

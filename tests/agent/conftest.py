@@ -11,7 +11,7 @@ import pytest
 from tests.host.models.chat.served import Served, Step
 from toolroll import Kit
 from toolroll.agent import PRESETS, Agent
-from toolroll.agent.records import Record
+from toolroll.agent.transcript import Record
 from toolroll.host.http.client import Client
 from toolroll.host.models.chat.config import load_model
 

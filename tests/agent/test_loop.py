@@ -11,7 +11,7 @@ import pytest
 from tests.host.http.web import reply
 from tests.host.models.chat.served import Say, Served, call, failure
 from toolroll import Effect, Kit, Token, tool
-from toolroll.agent.records import AssistantRecord, EndRecord, ShortenRecord, StartRecord, ToolRecord, UserRecord
+from toolroll.agent.transcript import AssistantRecord, EndRecord, ShortenRecord, StartRecord, ToolRecord, UserRecord
 
 Serve = Callable[..., Served]
 Put = Callable[[dict[str, str | bytes]], None]

@@ -10,8 +10,17 @@ import pytest
 from tests.agent.test_loop import BROKEN, FIXED
 from tests.host.models.chat.served import KEY, Say, Served, call
 from toolroll.agent import PRESETS, Agent
-from toolroll.agent.records import AssistantRecord, EndRecord, Record, StartRecord, ToolRecord
-from toolroll.agent.transcript import ReplayModel, Transcript, describe_record, read_records
+from toolroll.agent.transcript import (
+    AssistantRecord,
+    EndRecord,
+    Record,
+    ReplayModel,
+    StartRecord,
+    ToolRecord,
+    Transcript,
+    describe_record,
+    read_records,
+)
 from toolroll.policy.secrets import Redaction
 
 Serve = Callable[..., Served]

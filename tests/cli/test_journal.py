@@ -24,6 +24,7 @@ def test_calls_commands_and_edits_in_one_line_of_time(quick):
     quick("call", "bash", "command=printf x")
     quick("call", "edit", "path=a.txt", "old=two", "new=2\nthree")
     quick("call", "move", "source=a.txt", "target=b.txt")
+    quick("call", "bash", "command=mv b.txt c.txt; echo hi > d")
     quick("call", "bash", "command=sudo\ttrue")
     shown = quick("journal", "--diff")[1]
     assert [re.sub(r"  20\S+  ", " ", line).strip() for line in shown.splitlines()] == [
@@ -35,6 +36,9 @@ def test_calls_commands_and_edits_in_one_line_of_time(quick):
         "a.txt (+2 -1)", "@@ -1,2 +1,3 @@", "one", "-two", "+2", "+three",
         "4 move           a.txt, b.txt",
         "b.txt (from a.txt)",
+        "5 bash           mv b.txt c.txt; echo hi > d: b.txt, c.txt, d",
+        "c.txt (from b.txt)",
+        "d (new)", "@@ -1,0 +1,1 @@", "+hi",
         "bash           sudo\\ttrue (SecurityError)",
     ]  # fmt: skip
 
@@ -46,15 +50,18 @@ def test_blame(quick, ws):
     with open(ws / "b.txt", "a") as file:
         file.write("by hand\n")
     quick("call", "insert", "path=b.txt", "line=4", "content=last")
-    assert [line.split() for line in quick("blame", "b.txt")[1].splitlines()] == [
+    quick("call", "bash", "command=echo end >> b.txt")
+    quick("call", "bash", "command=mv b.txt c.txt")
+    assert [line.split() for line in quick("blame", "c.txt")[1].splitlines()] == [
         ["1", "insert", "1", "first"],
         ["before", "2", "old"],
         ["others", "3", "by", "hand"],
         ["3", "insert", "4", "last"],
+        ["4", "bash:", "echo", "end", ">>", "b.txt", "5", "end"],
     ]
     row = {"line": 1, "entry": 1, "by": "insert", "text": "first"}
-    assert json.loads(quick("blame", "b.txt", "--json")[1])[0] == row
-    assert "no 'c.txt'" in quick("blame", "c.txt")[2]
+    assert json.loads(quick("blame", "c.txt", "--json")[1])[0] == row
+    assert "no 'b.txt'" in quick("blame", "b.txt")[2]
     assert quick("blame")[0] == 2
 
 
@@ -62,7 +69,7 @@ def test_checkpoint_and_rewind(quick, ws):
     quick("call", "write", "path=a.txt", "content=one")
     assert quick("checkpoint", "start")[1].startswith("Checkpoint 'start' is entry 2")
     quick("call", "write", "path=a.txt", "content=two")
-    assert quick("rewind", "start")[1].startswith("Rewound to 'start'; `rewind` to 3 brings it back.\n")
+    assert quick("rewind", "start")[1].startswith("Rewound to 'start', 1 change undone. `rewind` to 3 goes back.\n")
     assert (ws / "a.txt").read_text() == "one"
     assert quick("rewind", "3")[0] == 0
     assert (ws / "a.txt").read_text() == "two"

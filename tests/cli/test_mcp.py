@@ -102,3 +102,13 @@ def test_tools_by_name_are_checked_once_and_listed_at_once_afterwards(toolroll: 
     (kept,) = Path(env["XDG_STATE_HOME"], "toolroll", "listed").iterdir()
     kept.write_text('{"": [{"name": "as kept"}], "all": [], "core": []}')
     assert "as kept" in toolroll(*words, stdin=asked)[1]
+
+
+def test_a_dialect_in_the_settings_that_there_is_not_is_told_to_the_client(toolroll: Run, tmp_path: Path) -> None:
+    (tmp_path / "toolroll").mkdir()
+    (tmp_path / "toolroll" / "toolroll.toml").write_text('dialect = "pgo"\n')
+    asked = request(1, "tools/list") + request(2, "ping")
+    status, out, _ = toolroll("mcp", stdin=asked, XDG_CONFIG_HOME=str(tmp_path))
+    answers = {one["id"]: one for one in map(json.loads, out.splitlines())}
+    assert (status, answers[2]["result"]) == (0, {})
+    assert answers[1]["error"]["message"].startswith("There is no dialect 'pgo'. There are: ")

@@ -270,3 +270,23 @@ def test_nothing_heavy_is_imported_before_it_serves():
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"
+
+
+def test_a_client_that_comes_again_is_answered(client):
+    """Without `initialized`; with a session that is gone; with a new one on the old connection; in an old protocol."""
+    hello = {"protocolVersion": "2023-01-01", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    opened = client.post(opening)
+    assert opened.result["protocolVersion"] == "2025-11-25"
+    first = {"mcp-session-id": opened.headers["mcp-session-id"]}
+    assert client.send("POST", json.dumps(listing).encode(), filled(first, client)).result["tools"]
+    for gone, status in (({"mcp-session-id": "gone"}, 404), ({}, 400)):
+        answer = client.send("POST", json.dumps(listing).encode(), filled(gone, client))
+        assert (answer.status, answer.error["code"]) == (status, -32600)
+    again = client.post(opening).headers["mcp-session-id"]
+    assert again != first["mcp-session-id"]
+    for one in (again, *first.values()):
+        session = filled({"mcp-session-id": one}, client)
+        assert client.send("POST", json.dumps(listing).encode(), session).result["tools"]
+        assert client.send("DELETE", b"", session).status == 200

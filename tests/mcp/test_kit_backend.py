@@ -97,6 +97,32 @@ def test_a_model_gets_one_answer(ws, tmp_path, put):
     structured.close()
 
 
+def test_what_one_model_has_read_is_sent_to_the_others_of_a_client_that_has_several(ws, tmp_path, put):
+    put({"a.txt": "a line of text\n" * 40})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), one_client=True)
+
+    def read(client):
+        return backend.call("read", {"path": "a.txt"}, Peer(client))["content"][0]["text"]
+
+    whole = read("codex-mcp-client")
+    assert read("codex-mcp-client").startswith("[Unchanged since it was last sent: 'a.txt'")
+    for client in ("claude-code", "opencode", "gemini-cli-mcp-client"):
+        assert [read(client), read(client)] == [whole, whole]
+    backend.close()
+
+
+def test_a_hint_names_a_call_that_the_client_can_make(ws, tmp_path, put):
+    put({"a.py": "def f(): ...\n"})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), by_client=True)
+
+    def hint(client):
+        return backend.call("repo_map", {"path": "a.py"}, Peer(client))["content"][0]["text"]
+
+    assert "use `outline` for" in hint("claude-code")
+    assert "use `call_tool` of `outline` for" in hint("anyone")
+    backend.close()
+
+
 def test_a_dialect_has_a_shape_of_its_own(ws, tmp_path, put):
     put({"a.txt": "one\n"})
     backend = KitBackend(lambda _folder, _approve: Kit(ws, "mcp-filesystem", state_dir=tmp_path / "state"))

@@ -39,3 +39,11 @@ def test_short_texts_and_errors_are_sent() -> None:
     for _ in range(2):
         reads.replace_text({"path": "a.py"}, failed)
     assert failed.text == TEXT
+
+
+def test_what_was_read_long_ago_is_sent() -> None:
+    reads = RepeatedReads()
+    for line in range(1, 60):
+        assert shown(reads, offset=line)
+    assert not shown(reads, offset=59)
+    assert shown(reads, offset=1)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -390,6 +391,26 @@ def test_roots_are_asked_for_only_where_they_matter(talk, ws):
     assert [message["method"] for message in talk().said if "method" in message] == []
 
 
+@pytest.mark.parametrize("method", ["tools/call", "tools/list"])
+def test_a_client_that_does_not_say_that_it_is_ready_is_answered_at_once(talk, ws, method):
+    """Without `initialized`, and without a handshake: no call waits for roots that nobody asks for."""
+    places = []
+
+    def take(uris):
+        places.append(uris)
+        one.backend.set_root(str(ws))
+
+    one = talk(on_roots=take, wait_for_root=True)
+    one.reply = lambda _message: {"result": {"roots": [{"uri": ws.as_uri()}]}}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}}
+    if method == "tools/call":
+        one.ask("initialize", hello)
+    started = time.monotonic()
+    assert "result" in one.ask(method, {"name": "ls", "arguments": {}})[-1]
+    assert time.monotonic() - started < 4
+    assert places == [[ws.as_uri()] if method == "tools/call" else None]
+
+
 class Nothing:
     """A backend with next to nothing, so that what is tried is the session."""
 
@@ -469,3 +490,11 @@ def test_a_stateless_client_is_announced_once(talk):
         session.handle(bytearray(json.dumps(line).encode()))
     assert seen == [{"capabilities": {"elicitation": {}}}]
     session.close()
+
+
+def test_a_second_handshake_on_one_pipe_is_refused_and_the_session_goes_on(talk):
+    one = talk()
+    one.start()
+    error = one.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})[-1]["error"]
+    assert (error["code"], error["message"]) == (-32600, "The session has begun already.")
+    assert "result" in one.ask("tools/list")[-1]

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from toolroll.policy.environment import SETTINGS, child
+from toolroll.policy.environment import SETTINGS, child, visible
 from toolroll.policy.rules import Environment
 
 GIVEN = {
@@ -48,6 +48,17 @@ def test_the_operator_passes_sets_and_leaves_out():
         "PATH": "/opt/bin:/usr/bin", "TMPDIR": "/t", "TMP": "/t", "TEMP": "/t",
         **SETTINGS, "PAGER": "more",
     }  # fmt: skip
+
+
+def test_what_a_model_may_be_shown():
+    given = {"B": "2", "A": "1", "GITHUB_TOKEN": "x", "PAGER": "less"}
+    chosen = [Environment(), Environment(only=("B", "GITHUB_*")), Environment(set={"A": "3", "API_KEY": "x"})]
+    assert [visible(given, one) for one in chosen] == [
+        {"A": "1", "B": "2", "PAGER": "less"},
+        {"B": "2"},
+        {"A": "3", "B": "2", "PAGER": "less"},
+    ]
+    assert list(visible(given, Environment())) == ["A", "B", "PAGER"]
 
 
 @pytest.mark.parametrize("path", ["", ":", ".", "bin:../x", "~/bin"])

@@ -9,6 +9,7 @@ from toolroll.policy.secret_files import (
     holds_secret,
     is_secret_name,
     may_hold_credential,
+    secret_paths,
     secret_values,
 )
 
@@ -24,6 +25,12 @@ PLAIN = [
     "test_secrets.json.py", "config", "src/config", "config.toml", "id_rsa.pub", "main.go", "auth.ts", "README.md",
     "token.py", "keys.md", "", "/", "kubeconfig.md",
 ]  # fmt: skip
+
+
+def test_secrets_of_home_folders() -> None:
+    found = secret_paths(["/root", "/home/a/"])
+    assert {"/root/.ssh", "/home/a/.ssh", "/home/a/.config/gh"} < set(found)
+    assert len(found) == 2 * len(secret_paths(["/"]))
 
 
 @pytest.mark.parametrize("name", SECRET)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.policy.secrets import Redaction, is_secret, may_set
+from toolroll.policy.secrets import Redaction, has_shape, is_secret, may_set
 
 
 def words(text):
@@ -84,7 +84,18 @@ def test_secret_by_value(value):
 
 @pytest.mark.parametrize("value", PLAIN_VALUES)
 def test_plain_by_value(value):
-    assert not is_secret("THING", value)
+    assert is_secret("THING", value) is False
+
+
+def test_forty_characters_without_a_word_are_a_secret_and_what_is_not_base64_is_none():
+    rest = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
+    values = (f"abc/{rest}", f"abcd/{rest[1:]}", f"ABCD+{rest[1:]}", f"Abcd/{rest[1:]}", "a" * 40, "eyJabcd=a=b")
+    assert [is_secret("THING", value) for value in values] == [True, False, False, False, False, False]
+    assert [has_shape(text) for text in (f"x ghp_{rest}", "-----BEGIN PRIVATE KEY", "password=x")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_numbers_and_switches_are_no_tokens_or_logins():

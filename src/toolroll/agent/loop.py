@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from toolroll import formats
-from toolroll.agent import react, records
+from toolroll.agent import react, transcript
 from toolroll.agent.presets import PRESETS, Preset
-from toolroll.agent.records import Record, Watch
 from toolroll.agent.repeats import RepeatGuard
+from toolroll.agent.transcript import Record, Watch
 from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Relay
 from toolroll.executor import parse_arguments
@@ -141,7 +141,7 @@ class Agent:
             finished = reason in ("finish", "answer")
             if finished:
                 self.kit.add_turn("assistant", text)
-            self._notify(records.EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
+            self._notify(transcript.EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
     def ask(self, conversation: Conversation, token: CancelToken) -> Turn:
@@ -172,7 +172,7 @@ class _Run:
         system = self._conversation.messages[0].text
         kit.add_turn("user", task)
         notify(
-            records.StartRecord(
+            transcript.StartRecord(
                 task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system
             )
         )
@@ -199,13 +199,13 @@ class _Run:
             except ModelError as error:
                 if error.kind is not ModelErrorKind.LONG or not (count := self._conversation.shorten()):
                     raise
-                self._notify(records.ShortenRecord(count))
+                self._notify(transcript.ShortenRecord(count))
         self.steps += 1
         self.usage += turn.usage
         message, used = _with_unique_ids(turn.message, self.steps), turn.usage
-        calls = [records.RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
+        calls = [transcript.RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
         blocks = [dict(one) for one in message.provider_blocks]
-        self._notify(records.AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
+        self._notify(transcript.AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
         if message.text:
             self._agent.kit.add_turn("assistant", message.text)
         if message.text or message.calls:
@@ -237,7 +237,7 @@ class _Run:
 
     def _say(self, text: str) -> None:
         self._conversation.add(ChatMessage("user", text))
-        self._notify(records.UserRecord(text))
+        self._notify(transcript.UserRecord(text))
 
     def _act(self, turn: Turn) -> _End | None:
         self._idle_turns = 0
@@ -268,7 +268,7 @@ class _Run:
         self._conversation.add(ChatMessage("tool", text, call_id=call.id, failed=not result.ok, images=result.images))
         code = str(result.error.code) if result.error else None
         seconds = round(float(result.meta.get("seconds", 0.0)), 6)
-        self._notify(records.ToolRecord(call.id, call.name, result.status, text, code, result.control, seconds))
+        self._notify(transcript.ToolRecord(call.id, call.name, result.status, text, code, result.control, seconds))
 
 
 def _build_system(agent: Agent) -> str:

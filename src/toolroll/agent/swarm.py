@@ -16,7 +16,7 @@ from toolroll.text.patch.write import build_patch, list_omitted
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
     from toolroll.agent.presets import Preset
-    from toolroll.agent.records import Record
+    from toolroll.agent.transcript import Record
     from toolroll.kit import Kit
 
 KitFor = Callable[["Preset", str, str], "Kit"]

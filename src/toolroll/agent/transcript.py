@@ -1,4 +1,4 @@
-"""Transcripts: write a run as JSON Lines without secrets, read it back, show it, replay it."""
+"""The events of a run, and transcripts of them: written as JSON Lines without secrets, read, shown, replayed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,88 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.agent import records
-from toolroll.agent.records import AssistantRecord, Record, StartRecord
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall, Turn, Usage
 
 if TYPE_CHECKING:
     from toolroll.host.models.chat.model import OnText
     from toolroll.host.runtime.cancellation import CancelToken
+
+
+class _Record(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
+    pass
+
+
+class StartRecord(_Record, frozen=True, tag="start"):
+    """The run starts."""
+
+    task: str
+    model: str
+    preset: str
+    dialect: str
+    style: str
+    tools: list[str]
+    system: str = ""
+    version: int = 1
+
+
+class RecordedCall(msgspec.Struct, frozen=True):
+    """A tool call of the model, with the arguments as it wrote them."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class AssistantRecord(_Record, frozen=True, tag="assistant"):
+    """One turn of the model."""
+
+    text: str
+    calls: list[RecordedCall] = []
+    stop: str = "end"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    provider_blocks: list[dict[str, Any]] = msgspec.field(default_factory=list, name="own")
+
+
+class ToolRecord(_Record, frozen=True, tag="tool"):
+    """The result of a tool call, or its refusal."""
+
+    id: str
+    name: str
+    status: str
+    text: str
+    code: str | None = None
+    control: str | None = None
+    seconds: float = 0.0
+
+
+class UserRecord(_Record, frozen=True, tag="user"):
+    """A message of the loop to the model."""
+
+    text: str
+
+
+class ShortenRecord(_Record, frozen=True, tag="shortened"):
+    """The conversation was too long: this many old results were cut."""
+
+    results: int
+
+
+class EndRecord(_Record, frozen=True, tag="end"):
+    """The run has ended."""
+
+    finished: bool
+    reason: str
+    text: str
+    steps: int
+    input_tokens: int
+    output_tokens: int
+
+
+Record = StartRecord | AssistantRecord | ToolRecord | UserRecord | ShortenRecord | EndRecord
+Watch = Callable[[Record], None]
+
 
 _MAX_SHOWN_CHARS = 600
 
@@ -107,13 +181,13 @@ def describe_record(record: Record) -> str:
         case AssistantRecord():
             calls = [f"-> {one.name} {_cut(one.arguments)}" for one in record.calls]
             return "\n".join([*([record.text.strip()] if record.text.strip() else []), *calls])
-        case records.ToolRecord():
+        case ToolRecord():
             return f"<- {record.name} {record.code or record.status}: {_cut(record.text)}"
-        case records.UserRecord():
+        case UserRecord():
             return f"(to the model: {record.text})"
-        case records.ShortenRecord():
+        case ShortenRecord():
             return f"(too long: {record.results} old results were shortened)"
-        case records.EndRecord():
+        case EndRecord():
             done = "finished" if record.finished else f"stopped: {record.reason}"
             tokens = record.input_tokens + record.output_tokens
             return f"{done} after {record.steps} steps and {tokens} tokens: {record.text}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolroll.agent.approval import ApprovalPrompt
     from toolroll.agent.model_client import ModelClient
     from toolroll.agent.presets import Preset
-    from toolroll.agent.records import Record
+    from toolroll.agent.transcript import Record
     from toolroll.host.approval.guard import Approver
     from toolroll.host.models.chat.model import ChatModel
     from toolroll.host.settings import Settings
@@ -177,7 +177,7 @@ def _show_text(text: str) -> None:
 
 def _show_record(record: Record) -> None:
     """Write a record to stderr, without the model's text, which was shown as it arrived."""
-    from toolroll.agent.records import AssistantRecord, EndRecord, StartRecord
+    from toolroll.agent.transcript import AssistantRecord, EndRecord, StartRecord
 
     line = format_record(record)
     if isinstance(record, AssistantRecord) and record.text and not record.text.endswith("\n"):
@@ -188,8 +188,7 @@ def _show_record(record: Record) -> None:
 
 def format_record(record: Record) -> str:
     """A record as a few short lines, without the model's text; in colours on a terminal."""
-    from toolroll.agent.records import AssistantRecord, ToolRecord
-    from toolroll.agent.transcript import describe_record
+    from toolroll.agent.transcript import AssistantRecord, ToolRecord, describe_record
 
     lines = (
         [f"-> {one.name} {one.arguments}" for one in record.calls]

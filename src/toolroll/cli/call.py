@@ -31,7 +31,8 @@ def run(args: Namespace) -> int:
         if args.help and entry:
             print(describe(entry))
             return 0
-        result = kit.call(args.tool, arguments.parse_arguments(args.arguments, entry.schema if entry else {}))
+        given = arguments.parse_arguments(args.arguments, entry.schema if entry else {})
+        result = kit.call(args.tool, given, tools="all")
         if args.json:
             show_json(as_json(result))
         else:

@@ -91,7 +91,7 @@ def rewind(args: Namespace) -> int:
     """Take all files back to a point of the journal."""
     point = _required("point", args.point)
     with options.open_kit(args) as kit:
-        return _answer(args, kit.rewind(point))
+        return _answer(args, kit.rewind(point, partial=args.partial))
 
 
 def _required(name: str, given: str | None) -> str:
@@ -144,7 +144,12 @@ REWIND = Command(
     "rewind",
     "Take all files back to a checkpoint or a journal entry.",
     rewind,
-    (Option(("point",), "Checkpoint, or number of an entry (0: before the first)."), *_HERE, options.JSON),
+    (
+        Option(("point",), "Checkpoint, or number of an entry (0: before the first)."),
+        *_HERE,
+        Option(("--partial",), "Leave alone what is not kept, instead of refusing."),
+        options.JSON,
+    ),
 )
 BLAME = Command(
     "blame",

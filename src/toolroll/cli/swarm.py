@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.agent.presets import Preset
-    from toolroll.agent.records import Record
     from toolroll.agent.swarm import SwarmReport
+    from toolroll.agent.transcript import Record
     from toolroll.kit import Kit
 
 

@@ -277,7 +277,7 @@ def _choices(key: str) -> str:
 def _parse_rules(rows: Any) -> tuple[Rule, ...]:
     from toolroll.policy.shell.examples import parse_rules  # most configurations have no rules
 
-    return parse_rules({"rule": rows})
+    return parse_rules(rows)
 
 
 @dataclass(frozen=True, slots=True)

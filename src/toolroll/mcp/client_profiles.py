@@ -23,16 +23,18 @@ class ClientProfile:
     """Add a link to the full output of a cut result. Some clients turn it into text beside the handle, or drop it."""
     max_lines: int | None = None
     """The client drops all lines after these, with the handle of a cut output in the last one."""
+    shared: bool = False
+    """Its agents and subagents use one connection: what one has read, another has not."""
 
 
 DEFAULT = ClientProfile()
 # By the beginning of `clientInfo.name`.
 _PROFILES = {
     # It searches deferred tools by itself: a model would not look for a second search behind that one.
-    "claude-code": ClientProfile(tools="all", loads=True, links=False),
+    "claude-code": ClientProfile(tools="all", loads=True, links=False, shared=True),
     "codex-mcp-client": ClientProfile(links=False),
-    "gemini-cli-mcp-client": ClientProfile(links=False),
-    "opencode": ClientProfile(links=False, max_lines=2000),
+    "gemini-cli-mcp-client": ClientProfile(links=False, shared=True),
+    "opencode": ClientProfile(links=False, max_lines=2000, shared=True),
 }
 
 

@@ -12,7 +12,7 @@ from toolroll import __version__
 from toolroll.host.files.trust import WorkspaceError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
-from toolroll.mcp.client_profiles import find_profile, mark_loaded
+from toolroll.mcp.client_profiles import ClientProfile, find_profile, mark_loaded
 from toolroll.mcp.repeated_reads import RepeatedReads
 from toolroll.result import ErrorCode, ToolError
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _MAX_LISTED_OUTPUTS = 100
 _WAIT_S = 5.0  # for the client's roots, and for cancelled calls to end
 INSTRUCTIONS = """\
-Tools to read, search, change and run code in one workspace; paths are relative to it. Changes are journalled: undo \
-takes them back. A message names the call that helps next. If no tool that you are shown fits and you have find_tools, \
-it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its \
-resource."""
+Tools to read, search, change and run code in one workspace; paths are relative to it. Changes are journalled: undo, \
+if you have it, takes them back. A message names the call that helps next. If no tool that you are shown fits and you \
+have find_tools, it finds more, and call_tool calls them. What was too long to show is kept: read or grep its handle, \
+or read its resource."""
 
 TURNS = "toolroll/turns"
 """In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""
@@ -158,6 +158,7 @@ class KitBackend:
             return list_tools(kit)
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
+        profile = find_profile(peer.client)
         try:
             kit = self._take(peer.token)
         except WorkspaceRefusedError as error:
@@ -167,22 +168,22 @@ class KitBackend:
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
             _add_turns(kit, peer.meta.get(TURNS))
-            result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
+            tools = profile.tools or "" if self._by_client else ""
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
         finally:
             self._peers.current = None
             self._give_back(peer.token)
-        if name == "read" and self._reads is not None and kit.dialect.entries is None:
+        if name == "read" and self._reads is not None and kit.dialect.entries is None and not profile.shared:
             self._reads.replace_text(arguments, result)
         own = kit.dialect.profile.mcp
         answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
-        return self._fit_cut_output(name, result, answer, peer) if "spill" in result.meta else answer
+        return self._fit_cut_output(name, result, answer, profile) if "spill" in result.meta else answer
 
-    def _fit_cut_output(self, name: str, result: Result, answer: Item, peer: Peer) -> Item:
+    def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> Item:
         from toolroll.mcp import resources
         from toolroll.text.truncate import bound_lines
 
         handle = result.meta["spill"]
-        profile = find_profile(peer.client)
         self._handles.append((handle, name))
         if profile.max_lines:
             for one in answer["content"]:
@@ -294,7 +295,7 @@ class KitBackend:
         except OSError as error:
             raise WorkspaceRefusedError(ErrorCode.IO, f"The workspace cannot be opened: {error}.") from error
         except ValueError as error:
-            raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
+            raise ToolError(ErrorCode.IO, str(error)) from error  # a sentence about the settings
         self._to_mcp_result = mcp_result  # imported once: even the lookup of a loaded module is slower
         self._folder = kit.workspace
         kit.watch(lambda: self._notify("tools"))

@@ -1,4 +1,7 @@
-"""Notice when a client reads again what its model has already been shown, so that it is not sent twice."""
+"""Notice when a client reads again what it has been sent, so that it is not sent twice.
+
+The note is true for every model of the client, also for one that has not seen the lines or has lost them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ if TYPE_CHECKING:
     from toolroll.result import Result
 
 _MIN_CHARS = 400  # of a shorter text, the note would save little
-_MAX_READS = 500
-_NOTE = "[Unchanged since you read it: {path!r}, the same lines. To see them again, call `read` with force=true.]"
+_MAX_READS = 50  # what was read before them may be gone from a model's context
+_NOTE = "[Unchanged since it was last sent: {path!r}, the same lines. Without them, call `read` with force=true.]"
 
 
 class RepeatedReads:

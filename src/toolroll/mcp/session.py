@@ -51,6 +51,7 @@ class StdioSession:
         self._is_dated = False  # the version has no resource links
         self._capabilities: Item = {}
         self._client: Item = {}
+        self._roots_asked = False
         self._level: int | None = None
         self._running: dict[Id, RpcRequest] = {}
         self._answering: dict[int, str] = {}  # methods whose answer is being sent
@@ -175,8 +176,8 @@ class StdioSession:
         try:
             if "_meta" in request.params:
                 self._read_envelope(request)
-            if self._on_roots is not None and not self._version and request.method != "initialize":
-                self._on_roots(None)  # without a handshake the client is not asked for its roots
+            if self._needs_roots(request.method):
+                self._ask_roots()
             if (method := _METHODS.get(request.method)) is None:
                 raise RpcError(wire.UNKNOWN_METHOD, f"There is no method {request.method!r}.")
             result = method(self, request)
@@ -195,6 +196,11 @@ class StdioSession:
             if result is not None:  # else the answer comes later
                 adapted = self._adapt(request, result) if request.meta or self._is_dated else result
                 self._finish(request, wire.make_result(request.id, adapted))
+
+    def _needs_roots(self, method: str) -> bool:
+        """Whether the client is to be asked for its roots now: it should have said that it is ready, and has not."""
+        late = method == "tools/call" if self._version else method != "initialize"
+        return late and not self._roots_asked
 
     def _read_envelope(self, request: RpcRequest) -> None:
         request.meta = versions.read_envelope(request.params)
@@ -229,6 +235,7 @@ class StdioSession:
 
     def _ask_roots(self) -> None:
         """Ask the client for its roots and pass them on."""
+        self._roots_asked = True
         if self._on_roots is None:
             return
         on_roots = self._on_roots

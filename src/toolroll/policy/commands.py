@@ -14,6 +14,7 @@ from typing import Literal
 
 from toolroll.policy.decision import Decision, Rule
 from toolroll.policy.shell.destructive import banned
+from toolroll.policy.shell.destructive.banned import RefusedProgram
 from toolroll.policy.shell.destructive.table import DESTRUCTIVE
 from toolroll.policy.shell.parse.analysis import Analysis, analyse, analyse_words
 from toolroll.policy.shell.parse.words import (
@@ -27,7 +28,6 @@ from toolroll.policy.shell.parse.words import (
 )
 from toolroll.policy.shell.read_only.programs import FOLDERS, ReadOnlyProgram, is_read_only, is_version
 from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, select_programs
-from toolroll.policy.shell.rule_tables import RefusedProgram
 
 __all__ = ["CommandRules", "JudgedPart", "Judgement", "RefusedProgram", "Rule", "judge", "judge_argv", "judge_input"]
 

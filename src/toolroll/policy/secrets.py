@@ -184,12 +184,13 @@ def _secret_value(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Forty letters, digits and slashes as AWS writes its secrets; a path has a word in it, a hash has one case."""
-    if _FORTY.fullmatch(value) is None:
-        return False
-    parts = [part for part in re.split(r"[/+]", value) if len(part) > 3]
-    if any(part.isalpha() and (part.islower() or part.isupper() or part.istitle()) for part in parts):
+    if _FORTY.fullmatch(value) is None or any(map(_is_word, re.split(r"[/+]", value))):
         return False
     return all(any(test(char) for char in value) for test in (str.isupper, str.islower, str.isdigit))
+
+
+def _is_word(part: str) -> bool:
+    return len(part) > 3 and part.isalpha() and (part.islower() or part.isupper() or part.istitle())
 
 
 def _is_basic(value: str) -> bool:

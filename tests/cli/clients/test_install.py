@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.programs import PROGRAMS
 from toolroll.cli.clients.install import find_uvx_source
-from toolroll.cli.clients.known_clients import CLIENTS, config_folder
+from toolroll.cli.clients.known_clients import CLIENTS, settings_folders
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = [sys.executable, "-P", "-m", "toolroll", "mcp"]
@@ -24,6 +25,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("PATH", str(home / "bin"))
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "argv", ["pytest"])
     return home
 
@@ -211,7 +214,7 @@ def test_links_to_settings_stay_links(quick: Run, home: Path) -> None:
 
 
 def test_a_settings_file_with_comments_by_its_name_is_the_one(quick: Run, home: Path) -> None:
-    path = home / ".config" / "opencode" / "opencode.jsonc"
+    path = home / "config" / "opencode" / "opencode.jsonc"
     path.parent.mkdir(parents=True)
     path.write_text("{} // mine\n")
     assert str(path) in quick("mcp", "--install", "opencode", "--write")[1]
@@ -253,7 +256,74 @@ def test_a_folder_that_uvx_was_given_is_written_in_full(ws: Path, monkeypatch: p
 
 
 def test_where_settings_are_kept_on_each_system() -> None:
-    assert config_folder({}, "linux") == "~/.config"
-    assert config_folder({"XDG_CONFIG_HOME": "/c"}, "linux") == "/c"
-    assert config_folder({}, "darwin") == "~/Library/Application Support"
-    assert config_folder({"APPDATA": "C:/A"}, "win32") == "C:/A"
+    assert settings_folders({}, "linux")["config"] == "~/.config"
+    assert settings_folders({"XDG_CONFIG_HOME": "/c"}, "linux")["config"] == "/c"
+    assert settings_folders({}, "darwin")["config"] == "~/Library/Application Support"
+    assert settings_folders({"APPDATA": "C:/A"}, "win32")["config"] == "C:/A"
+
+
+MOVED = [
+    ("codex", "CODEX_HOME", "config.toml"),
+    ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
+    ("zed", "XDG_CONFIG_HOME", "zed/settings.json"),
+]
+
+
+@pytest.mark.parametrize(("client", "variable", "file"), MOVED)
+def test_a_variable_of_the_client_moves_its_settings(
+    quick: Run, home: Path, monkeypatch: pytest.MonkeyPatch, client: str, variable: str, file: str
+) -> None:
+    monkeypatch.setenv(variable, str(home / "moved"))
+    path = home / "moved" / file
+    assert quick("mcp", "--install", client, "--write")[1] == f"Wrote 'toolroll' into {path}.\n"
+    assert words_of(entry(path.read_text(), client)) == COMMAND
+
+
+@pytest.mark.parametrize("client", USER_WIDE)
+def test_comments_stay_and_a_damaged_file_is_refused(quick: Run, home: Path, ws: Path, client: str) -> None:
+    place = [] if CLIENTS[client].in_session else ["-C", str(ws)]
+    install = ("mcp", "--install", client, "--write", *place)
+    path = Path(quick(*install)[1].partition(" into ")[2].rstrip(".\n"))
+    mark = "#" if CLIENTS[client].toml else "//"
+    whole = "model = 1 # mine\n" if CLIENTS[client].toml else '{ // mine\n  "model": 1, /* too */\n}\n'
+    path.write_text(whole)
+    assert quick(*install)[0] == 0
+    assert f"{mark} mine\n" in path.read_text()
+    assert ("/* too */" in path.read_text()) == (mark == "//")
+    assert quick("mcp", "--uninstall", client)[0] == 0
+    assert f"{mark} mine\n" in path.read_text()
+    for damaged in (f"{whole}{{ {mark}", f"{mark} only a comment {{", "\0"):
+        path.write_text(damaged)
+        before = sorted(path.parent.iterdir())
+        status, out, err = quick(*install)
+        if status == 0:  # a comment alone is a file without settings
+            assert damaged.startswith(mark)
+            assert damaged in path.read_text()
+            continue
+        assert (status, out, path.read_text(), sorted(path.parent.iterdir())) == (2, "", damaged, before)
+        assert "is left as it is: " in err
+
+
+@pytest.fixture(scope="module")
+def claude() -> str:
+    """The real program, found before the home folder is another one."""
+    return PROGRAMS["claude-code"].command()[-1]
+
+
+def test_the_real_claude_code_gets_it(claude: str, quick: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "bin" / "claude").symlink_to(claude)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "moved"))
+    file = home / "moved" / ".claude.json"
+    install = ("mcp", "--install", "claude", "--write")
+    assert quick(*install)[:2] == (0, "Added 'toolroll' to Claude Code, for all projects.\n")
+    settings = json.loads(file.read_text())
+    assert words_of(settings["mcpServers"]["toolroll"]) == COMMAND
+    settings["mcpServers"]["toolroll"]["env"] = {"MINE": "1"}
+    file.write_text(json.dumps(settings))
+    assert quick(*install)[1] == "Claude Code has this entry 'toolroll' already.\n"
+    assert quick(*install, "--lazy")[0] == 0
+    entry = json.loads(file.read_text())["mcpServers"]["toolroll"]
+    assert (entry["env"], entry["args"][-1]) == ({"MINE": "1"}, "--lazy")
+    assert quick("mcp", "--uninstall", "claude")[1] == "Removed 'toolroll' from Claude Code.\n"
+    assert json.loads(file.read_text())["mcpServers"] == {}

@@ -209,6 +209,78 @@ def test_only_a_new_file_takes_the_access_list_of_its_folder(root, workspace, st
     assert os.getxattr(workspace / "new.txt", "system.posix_acl_access") == FOR_ME
 
 
+@pytest.mark.parametrize(
+    ("owner", "group", "expected"), [(True, True, 0o4765), (False, True, 0o765), (False, False, 0o745)]
+)
+def test_the_mode_suits_whom_the_file_could_be_given_to(tmp_path, monkeypatch, owner, group, expected):
+    """Root may give files to anyone, so the refusals of the kernel are made here."""
+
+    def fchown(_fd, uid, gid):
+        assert (uid, gid) in ((12345, 54321), (-1, 54321))
+        if not (owner if uid == 12345 else group):
+            raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", fchown)
+    (tmp_path / "new").touch()
+    fd = os.open(tmp_path / "new", os.O_RDONLY)
+    was = os.stat_result((stat.S_IFREG | 0o4765, 1, 1, 1, 12345, 54321, 0, 0, 0, 0))
+    assert atomic._own(fd, was) == expected
+    os.close(fd)
+
+
+def test_a_file_system_without_links(root, workspace, monkeypatch):
+    """The refusals of the kernel are made here, as of VFAT."""
+    monkeypatch.setattr(atomic, "_TMPFILE", 0)
+    refusal = errno.EPERM
+
+    def link(*_args, **_options):
+        raise OSError(refusal, "no links")
+
+    monkeypatch.setattr(os, "link", link)
+    with root.place("a.txt") as place:
+        assert atomic.write(place, b"new", stage=None) is True
+        assert (workspace / "a.txt").read_bytes() == b"new"
+    with root.place("b.txt") as place:
+        taken = (workspace / "b.txt").touch
+        with pytest.raises(FileExistsError):
+            atomic.write(place, b"new", stage=None, create_only=True, check=taken)
+    refusal = errno.ENOSPC
+    with pytest.raises(OSError, match="No space left"), root.place("c.txt") as place:
+        atomic.write(place, b"new", stage=None)
+    assert names(workspace) == ["a.txt", "b.txt"]
+
+
+def test_a_device_that_is_mounted_twice(root, workspace, tmp_path, monkeypatch):
+    """The refusals of the kernel are made here: only root could mount a folder."""
+    (workspace / "a.txt").write_text("old")
+    (tmp_path / "stage").mkdir()
+    fd, real = os.open(tmp_path / "stage", os.O_RDONLY), os.rename
+    refusal = errno.EXDEV
+
+    def rename(source, target, **folders):
+        if folders["src_dir_fd"] == fd:
+            raise OSError(refusal, "other device")
+        real(source, target, **folders)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with root.place("a.txt") as place:
+        assert atomic.write(place, b"new", stage=fd) is False
+        refusal = errno.EIO
+        with pytest.raises(OSError, match="Input/output error"):
+            atomic.write(place, b"other", stage=fd)
+    assert ((workspace / "a.txt").read_bytes(), names(workspace), names(tmp_path / "stage")) == (b"new", ["a.txt"], [])
+    os.close(fd)
+
+
+def test_the_kernel_can_be_asked_to_begin_to_write(tmp_path):
+    begin = atomic._write_out()
+    if sys.platform != "linux":
+        assert begin is None
+        return
+    with (tmp_path / "file").open("wb") as file:
+        assert begin(file.fileno(), 0, 0, 2) == 0
+
+
 def test_a_link_stays_a_link(root, workspace, stage):
     (workspace / "sub").mkdir()
     (workspace / "sub/a.txt").write_text("old")
@@ -401,7 +473,12 @@ def test_a_file_in_the_making_has_a_name_only_in_the_stage(root, workspace, tmp_
     (workspace / "a.txt").write_text("old")
     (tmp_path / "stage").mkdir()
     fd = os.open(tmp_path / "stage", os.O_RDONLY)
+    unnamed: list[list[str]] = []
     try:
+        with root.place("b.txt") as place:
+            atomic.write(place, b"new", stage=fd, check=lambda: unnamed.append(names(workspace)))
+        assert unnamed == [["a.txt"]]
+        (workspace / "b.txt").unlink()
         with root.place("a.txt") as place:
             with atomic.Replacement(place, b"new", fd):
                 assert (len(names(tmp_path / "stage")), names(workspace)) == (1, ["a.txt"])

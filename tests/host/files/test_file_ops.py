@@ -1,5 +1,6 @@
 """The seven tools of pigo and their native twins on files in memory and commands in another process."""
 
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 from tests.values import assert_values
 from toolroll import Executed, FileInfo, Kit, Policy, Result
 from toolroll.host.files import file_ops as module
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.commands import Rule
 
 
@@ -222,6 +224,35 @@ def test_local_files_with_commands_elsewhere(ws: Path, tmp_path: Path, elsewhere
         assert kit.undo().ok
         assert code(kit.call("bash", {"command": "sleep 1", "background": True})) == "Unsupported"
     assert elsewhere.seen == [("echo $0", "src")]
+
+
+def test_the_tree_of_operations(tmp_path: Path, ws: Path) -> None:
+    memory = Memory({"a.txt": b"a", "d/e/f.txt": b"f", "d/g.txt": b"g"})
+    with Kit(ws, state_dir=tmp_path / "state", files=memory) as kit:
+        files = kit.context().files
+        found = [
+            files.tree.folder(path, depth, CancelToken()) for path, depth in ((".", 1), ("d", 1), ("d", 2), (".", 2))
+        ]
+        assert [(real, [item.path for item in items]) for real, items in found] == [
+            ("", ["a.txt", "d"]),
+            ("d", ["d/e", "d/g.txt"]),
+            ("d", ["d/e", "d/e/f.txt", "d/g.txt"]),
+            ("", ["a.txt", "d", "d/e", "d/g.txt"]),
+        ]
+        paths = ("a.txt", "d", "d/e/../g.txt", "none")
+        assert [files.tree.is_file(path) for path in paths] == [True, False, True, False]
+        assert [files.root.has(path) for path in (*paths, "../x")] == [True, True, True, False, False]
+        assert files.tree.is_empty_folder("d") is False
+        with os.fdopen(files.root.file("d/g.txt"), "rb") as file:
+            assert file.read() == b"g"
+
+
+def test_a_status_tells_of_the_content_alone() -> None:
+    status = module.status_of(b"abc")
+    assert status == module.status_of(b"abc") != module.status_of(b"abd")
+    assert (status.st_ino, status.st_dev, status.st_nlink, status.st_uid, status.st_gid) == (0, 0, 1, 0, 0)
+    assert (status.st_size, status.st_mode) == (3, 0o100644)
+    assert status.st_mtime_ns == status.st_ctime_ns != module.status_of(b"abd").st_mtime_ns
 
 
 def test_the_newest_file_comes_first(native: Kit, memory: Memory) -> None:

@@ -145,6 +145,92 @@ def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
         os.close(fd)
 
 
+def test_files_and_blocks_up_to_the_most_are_held(opened, tmp_path, monkeypatch):
+    fds = [opened(TEXTS["ended"])]
+    (tmp_path / "g").write_bytes(TEXTS["ended"])
+    fds.append(os.open(tmp_path / "g", os.O_RDONLY))
+    states = [settled(fd) for fd in fds]
+    blocks = len(TEXTS["ended"]) // BLOCK + 1
+
+    def held(files: int, most: int) -> list[int | None]:
+        monkeypatch.setattr(line_window, "_MOST_FILES", files)
+        monkeypatch.setattr(line_window, "_MOST_BLOCKS", most)
+        known = LineIndexCache()
+        for fd, status in zip(fds, states, strict=True):
+            learned = known.of(status)
+            assert learned.count(fd, CancelToken()) == 200
+            known.keep(fd, status, learned)
+        return [known.of(status).total for status in states]
+
+    assert held(2, 2 * blocks) == [200, 200]
+    assert held(2, 2 * blocks - 1) == held(1, 2 * blocks) == [None, 200]
+    os.close(fds[1])
+
+
+@pytest.mark.parametrize(("counted", "count", "total"), [(0, 3, 200), (1, 3, None), (1, 201, 200)])
+def test_the_lines_behind_a_window_are_counted_in_files_up_to_a_size(opened, monkeypatch, counted, count, total):
+    monkeypatch.setattr(line_window, "_COUNTED", len(TEXTS["ended"]) - counted)
+    found = window.window_of_file(opened(TEXTS["ended"]), 1, count, UTF8, CancelToken(), LineIndex())
+    assert (len(found.lines), found.total, found.ended) == (min(count, 200), total, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("x" * 9, "x" * 9),
+        ("x" * 10, "x" * 10),
+        ("x" * 11, "x" * 10),
+        ("x" * 9 + "é", "x" * 9),
+        ("x" * 8 + "éx", "x" * 8),
+        ("x" * 7 + "éx", "x" * 7 + "éx"),
+        ("x" * 7 + "\N{GRINNING FACE}", "x" * 7),
+        ("x" * 50, "x" * 10),
+    ],
+)
+def test_a_long_line_is_cut_between_characters(opened, monkeypatch, line, shown):
+    monkeypatch.setattr(line_window, "_LINE", 10)
+    monkeypatch.setattr(line_window, "_SHOWN", 8)
+    found = window.window_of_file(opened(f"{line}\nb\n".encode()), 1, 5, UTF8, CancelToken(), LineIndex())
+    assert found.lines == (shown, "b")
+
+
+HOLE = 65_536
+
+
+@pytest.fixture
+def holes(opened, tmp_path):
+    """A file with text, a hole, text and a hole."""
+    fd = opened(b"a\nb")
+    with (tmp_path / "f").open("r+b") as file:
+        file.seek(HOLE)
+        file.write(b"\nc\nd")
+        file.truncate(2 * HOLE)
+    if os.lseek(fd, 4096, os.SEEK_DATA) != HOLE:
+        pytest.skip("this file system has no holes")
+    return fd
+
+
+def test_holes_are_passed_over(holes):
+    places = [0, 10, 4096, HOLE - 1, HOLE, HOLE + 4096, 2 * HOLE, 3 * HOLE]
+    found = [window.next_data(holes, place) for place in places]
+    assert found == [0, 10, HOLE, HOLE, HOLE, 2 * HOLE, 2 * HOLE, 3 * HOLE]
+    text, zeros = b"x" * BLOCK, b"\0" * BLOCK
+    blocks = [(0, text), (0, zeros), (63, text), (63, zeros), (63, zeros[1:]), (1023, zeros), (1100, zeros)]
+    assert [window._next(holes, at, data) for at, data in blocks] == [1, 1, 64, 1024, 64, 1024, 2048]
+
+
+@pytest.mark.parametrize("longest", [10, 5_000, 100_000])
+def test_the_lines_of_a_file_with_holes(holes, monkeypatch, longest):
+    monkeypatch.setattr(line_window, "_LINE", longest)
+    monkeypatch.setattr(line_window, "_SHOWN", 1_000)
+    lines = os.pread(holes, 2 * HOLE, 0).decode().split("\n")
+    known = LineIndex()
+    for start in (1, 2, 3, 4):
+        found = window.window_of_file(holes, start, 9, UTF8, CancelToken(), known)
+        assert (found.lines, found.total) == (tuple(line[:longest] for line in lines[start - 1 :]), 4)
+    assert known.settled is False
+
+
 SIZE = 1 << 40
 _CALL = """
 import json, os, resource, sys

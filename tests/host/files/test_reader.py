@@ -9,8 +9,9 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from toolroll import ToolError
-from toolroll.host.files.reader import ContentChange, TextFile, read_all
+from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.versions import Version
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.kit import preset
 from toolroll.policy.commands import Rule
 from toolroll.result import Suggestion
@@ -68,6 +69,43 @@ def test_reading_counts_as_seen_and_a_peek_does_not(files):
     window = files.window("sub/../a.txt", 2, 1, None)
     assert (window.lines, window.total, window.ended) == (("beta",), 2, True)
     assert files.records.get("a.txt").version == read.version
+    assert [files.window("a.txt", *lines, None).ended for lines in ((1, 1), (1, 2), (2, 9))] == [False, True, True]
+
+
+def test_an_absolute_path_relative_to_a_folder(files, ws):
+    found = [files.relative(f"{ws}/sub/b.txt", folder) for folder in ("sub", ".", "./", "sub/deep", "other")]
+    assert found == ["b.txt", "sub/b.txt", "sub/b.txt", None, None]
+    assert files.relative("/etc/passwd", ".") is None
+
+
+def test_bytes_that_are_no_text_are_kept_where_they_are_asked_for(files, put):
+    put({"mixed.txt": b"a \xff b\n", "wide.txt": b"\xff\xfea\0\0\xd8"})
+    found = files.peek("mixed.txt", strays=True)
+    assert (found.text, found.encoding.errors, found.stale) == ("a \udcff b\n", "surrogateescape", False)
+    assert found.stray is not None
+    assert files.peek("a.txt", strays=True).stray is None
+    for path, encoding, strays in [("mixed.txt", None, False), ("mixed.txt", "utf-8", True), ("wide.txt", None, True)]:
+        with pytest.raises(ToolError):
+            files.peek(path, encoding, strays=strays)
+
+
+def test_the_likeliest_encoding_is_guessed_only_where_that_is_wanted(files, put):
+    put({"old.txt": "déjà vu, où est le café?\n".encode("cp1252")})
+    plain, guessing = (
+        FileReader(files.root, files._spill, files._limits, files._policy, **options)
+        for options in ({}, {"guess": True})
+    )
+    with pytest.raises(ToolError):
+        plain.peek("old.txt")
+    assert guessing.peek("old.txt").text == "déjà vu, où est le café?\n"
+    assert guessing.peek("old.txt", "cp1251").text != plain.peek("old.txt", "cp1252").text
+
+
+@pytest.mark.parametrize(("more", "whole"), [(0, True), (-1, False)])
+def test_a_file_that_is_read_in_part_has_no_digest(files, monkeypatch, more, whole):
+    monkeypatch.setattr("toolroll.host.files.reader._WHOLE_BYTES", len("alpha\nbeta\n") + more)
+    assert files.window("a.txt", 1, 9, CancelToken()).lines == ("alpha", "beta")
+    assert (files.records.get("a.txt").version.digest is not None) is whole
 
 
 def test_limits_of_size(open_kit, put):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -173,6 +173,57 @@ def test_is_file(tree, ws):
     assert found == [True, True, False, False, False]
 
 
+def test_what_is_there(tree, ws):
+    (ws / "empty").mkdir()
+    paths = ("a.sh", "d", "empty", "d/link", "none", "a.sh/x")
+    assert [tree.exists(path) for path in paths[:-1]] == [True, True, True, True, False]
+    with pytest.raises(NotADirectoryError):
+        tree.exists("a.sh/x")
+    assert [tree.is_empty_folder(path) for path in paths] == [False, False, True, False, False, False]
+
+
+def test_make_folder(tree, ws):
+    assert tree.make_folder("m/n/") == ("m/n", True)
+    assert (tree.make_folder("m/n"), tree.make_folder("d")) == (("m/n", False), ("d", False))
+    (ws / "dangling").symlink_to("nowhere")
+    for taken in ("a.sh", "dangling"):
+        with pytest.raises(FileExistsError):
+            tree.make_folder(taken)
+    for write in (tree.make_folder, lambda path: tree.delete(path, recursive=False)):
+        with pytest.raises(ToolError, match=r"not a place to write to|can be read, not changed"):
+            write("spill:abc")
+    assert names(ws) == sorted([*ALL, "m", "m/n", "dangling"])
+
+
+def test_further_roots_are_listed_as_folders(open_kit, tmp_path):
+    (tmp_path / "more/lib/sub").mkdir(parents=True)
+    (tmp_path / "more/lib/sub/x").touch()
+    tree = open_kit(roots=[tmp_path / "more/lib"]).context().tree
+    found = [[one.path for one in tree.folder(".", depth, CancelToken())[1]] for depth in (1, 2, 3)]
+    assert found == [["lib"], ["lib", "lib/sub"], ["lib", "lib/sub", "lib/sub/x"]]
+    assert (tree.item("lib").path, tree.item("lib").kind) == ("lib", "directory")
+
+
+@pytest.mark.parametrize(("refusal", "moved"), [(errno.EPERM, True), (errno.EIO, False)])
+def test_a_file_is_renamed_where_it_cannot_be_linked(tree, ws, monkeypatch, refusal, moved):
+    def link(*_args, **_options):
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(os, "link", link)
+    if moved:
+        assert tree.move("a.sh", "b.sh", overwrite=False) == ("a.sh", "b.sh")
+    else:
+        with pytest.raises(OSError, match="Input/output error"):
+            tree.move("a.sh", "b.sh", overwrite=False)
+    assert ((ws / "a.sh").exists(), (ws / "b.sh").exists()) == (not moved, moved)
+
+
+def test_a_file_of_one_name_stays_the_same_file_when_its_mode_changes(tree, ws):
+    before = (ws / "a.sh").stat().st_ino
+    tree.set_executable("a.sh", on=False)
+    assert ((ws / "a.sh").stat().st_ino, stat.S_IMODE((ws / "a.sh").stat().st_mode)) == (before, 0o640)
+
+
 def test_modes(tree, ws):
     def mode(name: str) -> int:
         return stat.S_IMODE((ws / name).stat().st_mode)
@@ -208,13 +259,6 @@ def test_every_change_can_be_undone(kit, put, ws, tool, arguments):
     assert kit.call("undo").ok
     assert (names(ws), os.readlink(ws / "d/link")) == (ALL, "x")
     assert before == {path: (ws / path).read_bytes() for path in before}
-
-
-def test_an_item_cannot_be_changed(tree):
-    item = tree.item("a.sh")
-    with pytest.raises(FrozenInstanceError):
-        item.path = "b"
-    assert not hasattr(item, "__dict__")
 
 
 def test_values_stay_as_they_are():

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from toolroll import ToolError
+from toolroll.host.files.workspace import _changed_lines
 from toolroll.kit import preset
 from toolroll.policy.commands import Rule
+from toolroll.text.encoding import UTF8
 
 
 def test_bytes_outside_an_edit_stay(kit, put, ws):
@@ -243,6 +245,66 @@ def test_many_files_of_several_folders_are_saved_together(ctx, put, ws):
     ctx.files.save_all([(draft, f"{draft.path}\n", {}) for draft in drafts])
     assert {name: (ws / name).read_text() for name in names} == {name: f"{name}\n" for name in names}
     assert [ctx.files.records.get(name).version for name in names] == [ctx.files.peek(name).version for name in names]
+
+
+def test_of_many_files_those_are_told_that_no_longer_parse(ctx, put):
+    put({"a.py": "f(1)\n", "b.py": "f(2)\n"})
+    drafts = [(ctx.files.draft("a.py"), "f(1\n", {}), (ctx.files.draft("b.py"), "g(2)\n", {})]
+    assert ctx.files.save_all(drafts) == ("a.py does not parse any more, line 1: '(' was never closed.",)
+    assert (ctx.files.recorder, ctx.files.rewritten()) == (None, [])
+
+
+def test_many_files_that_are_saved_together_are_taken_back_together(kit, put, ws):
+    put({"a.txt": "old\n", "d/b.txt": "old\n"})
+    assert kit.call("multiedit", {"pattern": "**/*.txt", "find": "old", "replace": "new"}).ok
+    (entry,) = kit.journal.entries()
+    assert (sorted(entry.paths()), sorted(entry.note)) == (["a.txt", "d/b.txt"], ["a.txt", "d/b.txt"])
+    assert [(ws / name).read_text() for name in entry.paths()] == ["new\n", "new\n"]
+    assert kit.call("undo").ok
+    assert [(ws / name).read_text() for name in entry.paths()] == ["old\n", "old\n"]
+
+
+def test_a_file_that_was_touched_or_removed_between_draft_and_save(ctx, put, ws):
+    put({"a.txt": "old\n", "b.txt": "old\n", "d/c.txt": "old\n"})
+    touched, removed = ctx.files.draft("a.txt"), ctx.files.draft("b.txt")
+    os.utime(ws / "a.txt", (1, 1))
+    assert ctx.files.save(touched, "new\n").changed
+    (ws / "b.txt").unlink()
+    with pytest.raises(ToolError, match=r"'b\.txt' was modified"):
+        ctx.files.save(removed, "new\n")
+    assert ((ws / "a.txt").read_text(), (ws / "b.txt").exists()) == ("new\n", False)
+    assert ctx.files.at("d").draft("c.txt").path == "d/c.txt"
+
+
+def test_only_a_change_that_breaks_a_file_is_refused(ctx, put):
+    put({"good.py": "f(1)\n", "bad.py": "f(\n"})
+    good, bad = ctx.files.draft("good.py"), ctx.files.draft("bad.py")
+    ctx.files.check_syntax(good, "f(2)\n")
+    ctx.files.check_syntax(bad, "g(\n")
+    with pytest.raises(ToolError, match=r"Syntax error in 'good.py' after this change, .*left as it was"):
+        ctx.files.check_syntax(good, "f(\n")
+
+
+def test_a_text_is_written_over_what_is_none(ctx, put, ws):
+    put({"a.txt": b"\0\1\2"})
+    assert ctx.files.write("a.txt", "caf\u00e9").encoding == UTF8
+    assert (ws / "a.txt").read_bytes() == b"caf\xc3\xa9"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (None, b"a\n", "read."),
+        (b"a\nb\nc\n", b"A\nb\nc\n", "read, in line 1 as"),
+        (b"a\nb\nc\n", b"a\nB\nc\n", "read, in line 2 as"),
+        (b"a\nb\nc\n", b"a\nX\nY\nc\n", "read, in lines 2-3 as"),
+        (b"a\nb\nc\n", b"a\nb\nc\nd\n", "read, in line 4 as"),
+        (b"a\nb\nc\n", b"a\nc\n", "read, in line 2 as"),
+        (b"a\nb\nc\n", b"", "read, in line 1 as"),
+    ],
+)
+def test_which_lines_were_changed_since_they_were_read(before, now, said):
+    assert f"It was changed since it was {said}" in _changed_lines(before, now)
 
 
 def test_of_many_files_none_is_overwritten_that_was_changed_meanwhile(ctx, put, ws):

@@ -151,10 +151,7 @@ def before(base, source, pieces):
     base.executemany("insert into entries values (?, ?, ?)", rows)
 
 
-@pytest.mark.parametrize(("small", "large"), [(0, 0), (10**9, 10**9)])
-def test_the_best_and_those_that_are_asked_for_get_scores(made, tmp_path, monkeypatch, small, large):
-    monkeypatch.setattr(entries, "_NUMPY_BYTES", small)
-    monkeypatch.setattr(entries, "_NUMPY_LOAD_BYTES", large)
+def test_the_best_and_those_that_are_asked_for_get_scores(made, tmp_path, monkeypatch):
     changed(made("one"))
     base = opened(tmp_path / "one")
     monkeypatch.setattr(entries, "_MAX_SCORED", 10**6)

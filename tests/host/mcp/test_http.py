@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.host.mcp.conftest import call
-from toolroll.host.mcp.http_stream import MessageStream
+from toolroll.host.mcp.http import MessageStream
 from toolroll.result import ErrorCode
 
 SCHEMA = {"type": "object", "properties": {}}

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from toolroll.host.search.query import BINARY
-from toolroll.host.search.ripgrep_output import read_counts, read_rows, whole_lines
+from toolroll.host.search.ripgrep import read_counts, read_rows, whole_lines
 
 WRITTEN = (
     b"./a.py\x003:5:foo: 12-3:4:\n./a.py\x004-after\n./a.py\x009:1:\n"

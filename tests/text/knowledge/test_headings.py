@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.knowledge.headings import find_underlined
+from toolroll.text.knowledge.chunks import find_underlined
 
 PAGE = """\
 =====

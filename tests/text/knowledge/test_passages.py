@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from toolroll import ToolError
@@ -83,23 +82,15 @@ def test_kept_entries_rank_as_the_index_in_memory_does():
     ranking = Bm25(len(texts), sum(sum(one.values()) for one in counts) / len(counts))
     made = ranking.scores(question, entries)
     assert made == pytest.approx({at + 1000: score for at, score in index.scores(question).items()})
-    assert ranking.best(question, entries, 500, (), np) == (pytest.approx(made), len(made))
-    best = sorted(made.values(), reverse=True)[:5]
-    top, total = ranking.best(question, entries, 5, (), np)
-    assert (sorted(top.values(), reverse=True), total) == (pytest.approx(best), len(made))
-    assert ranking.best({"nowhere": 1.0}, entries, 5, (), np) == ({}, 0)
 
 
 def test_plain_words_only_add_to_what_others_found():
     texts = ["the cat", "the dog", "a cat and the dog"]
     entries = {term: part.tobytes() for term, part in pack_entries(enumerate(map(count_terms, texts))).items()}
     ranking = Bm25(10, 3)
-    for made in (
-        ranking.scores(weigh_query("the cat"), entries),
-        ranking.best(weigh_query("the cat"), entries, 9, (), np)[0],
-    ):
-        assert sorted(made) == [0, 2]
-        assert made[0] > ranking.scores(weigh_query("cat"), entries)[0]
+    made = ranking.scores(weigh_query("the cat"), entries)
+    assert sorted(made) == [0, 2]
+    assert made[0] > ranking.scores(weigh_query("cat"), entries)[0]
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "\n", "\ud800"])

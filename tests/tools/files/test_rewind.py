@@ -23,13 +23,16 @@ def test_any_point_can_be_reached_from_any_other(kit, ws):
         ("delete", {"path": "d", "recursive": True}),
         ("undo", {"path": "d/b"}),
         ("rewind", {"to": "2"}),
+        ("bash", {"command": "mv d g; ln -s g/a.py l; echo b > g/b; chmod 700 g; echo three >> g/a.py"}),
+        ("write", {"path": "g/b", "content": "c"}),
+        ("bash", {"command": "rm -r g l; mkdir l; echo file > g"}),
     ]
     for name, arguments in calls:
         result = kit.call(name, arguments) if name != "checkpoint" else kit.checkpoint("start")
         assert result.ok, result.text
         states.append(tree(ws))
     assert states[10] == states[2]
-    for point in (3, 0, 4, 8, 2, 10, 6, 7, 1, 9, 5):
+    for point in (3, 11, 0, 13, 4, 8, 12, 2, 10, 6, 13, 7, 1, 12, 9, 5):
         result = kit.rewind(point)
         assert result.ok, result.text
         assert tree(ws) == states[point], point
@@ -43,8 +46,8 @@ def test_what_it_says(kit):
     write(kit, "a.txt", "two\n")
     write(kit, "b.txt", "b")
     assert kit.rewind("first").text == (
-        "Rewound to 'first'; `rewind` to 4 brings it back.\n"
-        "Undone: write (entry 4), write (entry 3). Put back: b.txt, a.txt.\n"
+        "Rewound to 'first', 2 changes undone. `rewind` to 4 goes back.\n"
+        "Changed 2 files: b.txt (deleted), a.txt (+1 -1).\n"
         "a.txt\n@@ -1,1 +1,1 @@\n-two\n+one"
     )
     assert kit.rewind("first").text == "Nothing to take back: no change was recorded since 'first'."
@@ -70,6 +73,16 @@ def test_a_content_that_is_gone_is_listed(kit, ws):
         blob.unlink()
     assert "a (its content before entry 2, write, is not kept)" in kit.rewind(1).text
     assert (ws / "a").read_text() == "two"
+
+
+def test_what_was_never_kept_is_listed_or_left_alone(open_kit, ws, put):
+    put({"large": "x" * 2000, "small": "s"})
+    kit = open_kit(limits={"undo_file_bytes": 1000})
+    kit.call("bash", {"command": "echo > large; echo > small"})
+    assert kit.rewind(0).error.details == {"refused": ["large (its content before entry 1, bash, is not kept)"]}
+    assert (ws / "small").read_text() == "\n"
+    assert "Not put back, because the contents were not kept: 'large'." in kit.rewind(0, partial=True).text
+    assert ((ws / "large").read_text(), (ws / "small").read_text()) == ("\n", "s")
 
 
 @pytest.mark.parametrize("to", ["nowhere", "9", "-1", "²"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from toolroll.cli.clients.known_clients import CLIENTS, TOKEN, TRANSPORT_KEYS, McpClient, config_folder
+from toolroll.cli.clients.known_clients import CLIENTS, TOKEN, TRANSPORT_KEYS, McpClient, settings_folders
 from toolroll.cli.clients.settings_file import rewrite
 from toolroll.cli.clients.settings_text import Change, edit_json, edit_toml
 from toolroll.host.runtime.launcher import run_for_operator
@@ -37,7 +37,7 @@ class ServerEntry:
         """The file that it goes into; empty for the one that only the client itself changes."""
         if self.in_project(client):
             return os.path.join(os.path.abspath(self.workspace or "."), client.project)
-        path = os.path.expanduser(client.path.format(config=config_folder()))
+        path = _in_folders(client.path)
         return f"{path}c" if os.path.exists(f"{path}c") and not os.path.exists(path) else path  # .jsonc
 
     def in_project(self, client: McpClient) -> bool:
@@ -92,10 +92,15 @@ class ServerEntry:
         edit = edit_toml if client.toml else edit_json
         return partial(edit, key=client.key, name=self.name, change=change)
 
-    def _add_by_claude(self, value: Mapping[str, Any]) -> str:
+    def _add_by_claude(self, value: dict[str, Any]) -> str:
+        before = _claude_entry(self.name)
+        value = _merge(before, value)
+        if before == value:
+            return ""
+        if before is not None:  # it does not replace an entry
+            self._remove_by_claude()
         add = ("add-json", "--scope", "user", self.name, json.dumps(value, ensure_ascii=False))
-        # It does not replace an entry.
-        if not _run_claude(*add) and not (self._remove_by_claude() and _run_claude(*add)):
+        if not _run_claude(*add) and not (before is None and self._remove_by_claude() and _run_claude(*add)):
             raise ValueError("`claude mcp add-json` failed.")
         return f"Added {self.name!r} to Claude Code, for all projects."
 
@@ -161,6 +166,19 @@ def _is_present(name: str, server: ServerEntry) -> bool:
         return bool(client.project)
     path = server.path(client)
     return bool(shutil.which(name)) or (bool(client.path) and os.path.isdir(os.path.dirname(path)))
+
+
+def _in_folders(path: str) -> str:
+    return os.path.expanduser(path.format(**settings_folders()))
+
+
+def _claude_entry(name: str) -> Any:
+    """The user's entry of this name in Claude Code's own file, which only Claude Code changes; None if it has none."""
+    try:
+        with open(_in_folders("{claude}/.claude.json"), encoding="utf-8") as file:
+            return json.load(file)["mcpServers"][name]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _claude() -> str | None:

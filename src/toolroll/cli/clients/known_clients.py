@@ -45,7 +45,7 @@ class McpClient:
 
     title: str
     path: str
-    """The user's settings file. `~` is the home folder, `{config}` the configuration folder."""
+    """The user's settings file. `~` is the home folder; names in braces are those of `settings_folders`."""
     remote: RemoteShape | None
     """Its entry for a server over HTTP; None if its file cannot hold one with a token from the environment."""
     local: LocalShape = _plain
@@ -68,14 +68,14 @@ CLIENTS: dict[str, McpClient] = {
     # Only `claude mcp` changes its user-wide file.
     "claude": McpClient("Claude Code", "", _remote("url", "${{{}}}", type="http"), _typed, project=".mcp.json"),
     "claude-desktop": McpClient("Claude Desktop", "{config}/Claude/claude_desktop_config.json", None, in_session=False),
-    "codex": McpClient("Codex", "~/.codex/config.toml", _codex_remote, key="mcp_servers", toml=True, note=_CODEX_NOTE),
+    "codex": McpClient("Codex", "{codex}/config.toml", _codex_remote, key="mcp_servers", toml=True, note=_CODEX_NOTE),
     "cursor": McpClient("Cursor", "~/.cursor/mcp.json", _remote("url", "${{env:{}}}"), project=".cursor/mcp.json"),
     "gemini": McpClient(
-        "Gemini CLI", "~/.gemini/settings.json", _remote("httpUrl", "${}"), project=".gemini/settings.json"
+        "Gemini CLI", "{gemini}/.gemini/settings.json", _remote("httpUrl", "${}"), project=".gemini/settings.json"
     ),
     "opencode": McpClient(
         "opencode",
-        "~/.config/opencode/opencode.json",
+        "{xdg}/opencode/opencode.json",
         _remote("url", "{{env:{}}}", type="remote", enabled=True),
         _local,
         "mcp",
@@ -90,17 +90,21 @@ CLIENTS: dict[str, McpClient] = {
         ".vscode/mcp.json",
     ),
     "windsurf": McpClient("Windsurf", "~/.codeium/windsurf/mcp_config.json", _remote("serverUrl", "${{env:{}}}")),
-    "zed": McpClient("Zed", "~/.config/zed/settings.json", None, _custom, "context_servers", ".zed/settings.json"),
+    "zed": McpClient("Zed", "{xdg}/zed/settings.json", None, _custom, "context_servers", ".zed/settings.json"),
 }
 _LOCAL_KEYS = ("type", "source", "transport", "command", "args", "enabled")
 TRANSPORT_KEYS = frozenset((*_LOCAL_KEYS, "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
 """What an entry is made of; all else in one was added by the user and stays."""
 
 
-def config_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
-    """Where programs keep their settings on this system."""
-    if platform == "darwin":
-        return "~/Library/Application Support"
-    if platform == "win32":
-        return environment.get("APPDATA") or "~/AppData/Roaming"
-    return environment.get("XDG_CONFIG_HOME") or "~/.config"
+def settings_folders(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> dict[str, str]:
+    """Where programs keep their settings: usual ones (`config`), those that go by XDG everywhere, and single ones."""
+    xdg = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    usual = {"darwin": "~/Library/Application Support", "win32": environment.get("APPDATA") or "~/AppData/Roaming"}
+    return {
+        "config": usual.get(platform, xdg),
+        "xdg": xdg,
+        "codex": environment.get("CODEX_HOME") or "~/.codex",
+        "gemini": environment.get("GEMINI_CLI_HOME") or "~",
+        "claude": environment.get("CLAUDE_CONFIG_DIR") or "~",
+    }

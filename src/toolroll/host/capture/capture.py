@@ -15,7 +15,8 @@ from toolroll.host.capture.listing import Listing, Stamp, differences
 from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
 from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_record, hold_record, left_records
 from toolroll.host.files.journal.entry import JournalEntry, PathState
-from toolroll.host.files.journal.journal import Journal, is_same_state
+from toolroll.host.files.journal.journal import Journal
+from toolroll.host.files.journal.restore import is_same_state
 from toolroll.host.files.versions import Version
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes

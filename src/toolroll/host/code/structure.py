@@ -21,7 +21,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
 from toolroll.text.code.syntax.source import SourceText
-from toolroll.text.code.syntax.uses import near
+from toolroll.text.code.syntax.symbols import near
 from toolroll.text.encoding import as_utf8
 from toolroll.text.lines import counted
 from toolroll.text.search.skipped import sentence

@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from typing import Self
 
@@ -98,14 +98,14 @@ class Replacement:
                 self._draft.fill(data)
                 _keep(self._draft.fd, old)
             except BaseException:
-                self._draft.drop()
+                self._draft.close()
                 raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._draft.drop()
+        self._draft.close()
 
     def begin(self) -> None:
         """Have the kernel begin to write it to the disk, where it can be asked to."""
@@ -134,7 +134,7 @@ class Replacement:
 
 
 class _Draft:
-    """A file in the making, gone at the end of the block unless it was published. Nameless if it can be."""
+    """A file in the making, gone when it is closed unless it was published. Nameless if it can be."""
 
     def __init__(self, folder: int, mode: int, *, nameless: bool) -> None:
         self.folder = folder
@@ -147,13 +147,7 @@ class _Draft:
         self.name = _passing_name()
         self.fd = os.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop()
-
-    def drop(self) -> None:
+    def close(self) -> None:
         os.close(self.fd)
         if self.name is not None:
             with suppress(FileNotFoundError):
@@ -188,7 +182,7 @@ class _Draft:
         if self.name is None:
             os.link(f"/proc/self/fd/{self.fd}", name, dst_dir_fd=folder, follow_symlinks=True)
         else:
-            os.link(self.name, name, src_dir_fd=self.folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.link(self.name, name, src_dir_fd=self.folder, dst_dir_fd=folder)
 
 
 def _create(
@@ -197,7 +191,7 @@ def _create(
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
     with _blaming(place):
         draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
-    with draft:
+    with closing(draft):
         with _blaming(place):
             draft.fill(data)
             if mode is not None:

@@ -78,7 +78,7 @@ class OpsRoot(Root):
         self.kernel = False
         self.trust = Trust()
         self.trust.hides = True  # the search then uses the Python engine, which opens what it is given
-        self._last = ".", paths.Relative((), True)
+        self._last = ".", paths.parts(".", self.path)
 
     def names_of(self, path: str) -> str:
         """The path for the operations; SecurityError for one with ".."."""

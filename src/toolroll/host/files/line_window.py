@@ -6,6 +6,7 @@ A line index remembers where the lines of large files are while the file stays t
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from array import array
@@ -20,10 +21,10 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.encoding import Encoding
 from toolroll.text.lines import as_many, nth_feed
 
-BLOCK = 1 << 18  # bytes from one milestone to the next
+BLOCK = 262_144  # bytes from one milestone to the next
 _SETTLED = 100_000_000  # nanoseconds: a file that is younger may change again without its times telling
 _MOST_FILES = 32
-_MOST_BLOCKS = 1 << 18  # of all files together; a milestone takes 8 bytes
+_MOST_BLOCKS = 262_144  # of all files together; a milestone takes 8 bytes
 
 
 @dataclass(slots=True)
@@ -129,9 +130,10 @@ def _block(fd: int, number: int, token: CancelToken) -> bytes:
     return data
 
 
-_SHOWN = 1 << 16  # bytes taken apart into lines at a time
+_SHOWN = 65_536  # bytes taken apart into lines at a time
 _COUNTED = 32_000_000  # bytes of a file up to which the lines behind the window are counted as well
 _LINE = 64_000  # bytes of one line that are kept
+_CUT = re.compile(rb"[\xc0-\xff][\x80-\xbf]*\Z")  # what may be a piece of a UTF-8 character
 
 
 class Window(NamedTuple):
@@ -167,22 +169,12 @@ def _taken(fd: int, at: int, count: int, token: CancelToken) -> list[bytes]:
         at += len(chunk)
         *ended, last = chunk.split(b"\n", count - len(lines))
         for piece in ended:
-            current += piece[: max(0, _LINE - len(current))]
+            current += piece[: _LINE - len(current)]
             lines.append(bytes(current))
             current.clear()
-        current += last[: max(0, _LINE - len(current))]
-        if len(current) == _LINE and not ended:
+        current += last[: _LINE - len(current)]
+        if len(current) == _LINE:
             at = next_data(fd, at)
     if current and len(lines) < count:
         lines.append(bytes(current))
-    return [_whole_characters(line) for line in lines]
-
-
-def _whole_characters(line: bytes) -> bytes:
-    """A line that was cut, without the piece of a UTF-8 character that the cut left at its end."""
-    if len(line) < _LINE:
-        return line
-    end = len(line)
-    while end and line[end - 1] & 0xC0 == 0x80:
-        end -= 1
-    return line[: end - 1] if end and line[end - 1] >= 0xC0 else line
+    return [line if len(line) < _LINE else _CUT.sub(b"", line) for line in lines]

@@ -21,7 +21,7 @@ Opener = Callable[[int, str, int], int]
 
 PATH: int = getattr(os, "O_PATH", 0)  # where there is none, a folder must be readable to be passed through
 STEP = PATH | os.O_DIRECTORY | os.O_CLOEXEC
-STRAIGHT = 1 << 40  # a flag for openat2 alone: ELOOP for any link on the way
+STRAIGHT = 0x100_0000_0000  # a flag for openat2 alone: ELOOP for any link on the way
 LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 MAX_LINKS = 40  # the kernel's own limit, so that both ways of opening agree
 _MAX_BYTES = 4096

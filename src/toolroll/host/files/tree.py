@@ -344,7 +344,7 @@ def _item(fd: int, name: str, path: str) -> TreeItem:
 def _linked(old: PathHandle, new: PathHandle) -> bool:
     """Give a file its new name by a link, which fails if that was taken meanwhile; False if it cannot be linked."""
     try:
-        os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
+        os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
     except OSError as error:
         if error.errno not in atomic.NO_LINKS:
             raise

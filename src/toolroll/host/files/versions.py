@@ -144,7 +144,7 @@ class Freshness:
         if self._guard == "seen" and self._records.get(path).version is None:
             raise ToolError(
                 ErrorCode.CONFLICT,
-                f"{path!r} must be read first: call `read`, then change what you saw.",
+                f"{path!r} must be read first. Call `read`, then change what you saw.",
                 suggest=(Suggestion("read", {"path": path}),),
             )
         self.check(path, now)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from toolroll.policy.urls import addresses
+from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Proxy:
 
     def serves(self, address: str) -> bool:
         """Whether an address is reached through the proxy: all public ones are."""
-        return addresses.is_public(address)
+        return urls.is_public(address)
 
     def tunnel(self, stream: httpcore2.NetworkStream, address: str, port: int, timeout: float) -> None:
         """Turn a connection to the proxy into one to the address, by CONNECT."""

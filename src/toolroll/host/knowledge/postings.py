@@ -7,7 +7,6 @@ documents there are, and a document is added and taken out without a look at tho
 from __future__ import annotations
 
 import heapq
-import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -15,7 +14,6 @@ from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime import numeric
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.knowledge import passages
 from toolroll.text.knowledge.passages import ENTRY_BYTES, Bm25
@@ -42,8 +40,6 @@ BLOCKS = (
 _BLOCK_PIECES = 1_000  # pieces that a block has when no other document joins it
 _MAX_SCORED = 400  # pieces that are looked at, of those that share a word: more than any search shows and is near to it
 _PLAIN_WORDS_MAX_PIECES = 20_000  # pieces from which on plain words are not looked for
-_NUMPY_LOAD_BYTES = 200_000  # bytes of entries from which on numpy pays although it has to be loaded first
-_NUMPY_BYTES = 5_000  # the same once it is loaded
 
 
 def block(base: sqlite3.Connection) -> int:
@@ -92,9 +88,6 @@ def best(
         rows: list[tuple[bytes]] = base.execute("select data from entries where term = ?", (term,)).fetchall()
         entries[term] = b"".join(map(itemgetter(0), rows))
     ranking = Bm25(int(texts), length / texts if texts else 1.0)
-    least = _NUMPY_BYTES if "numpy" in sys.modules else _NUMPY_LOAD_BYTES
-    if sum(map(len, entries.values())) > least and (fast := numeric.numpy()) is not None:
-        return ranking.best(question, entries, _MAX_SCORED, also, fast)
     scores = ranking.scores(question, entries)
     first = heapq.nsmallest(_MAX_SCORED, scores, key=lambda number: (-scores[number], number))
     return {number: scores[number] for number in (*first, *also) if number in scores}, len(scores)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.vectors.store import VectorStore
     from toolroll.host.models.embedding.embedder import Embedder
-    from toolroll.host.models.embedding.reranker import Reranker
+    from toolroll.host.models.embedding.server import Reranker
     from toolroll.host.runtime.cancellation import CancelToken
 
 _USUAL = "text-embedding-3-small"
@@ -86,7 +86,7 @@ class SemanticRanking:
     @property
     def reranker(self) -> Reranker:
         """The reranker; ToolError if it cannot be used. Check `reranks` first."""
-        from toolroll.host.models.embedding.reranker import Reranker
+        from toolroll.host.models.embedding.server import Reranker
 
         with self._lock:
             if self._reranker is None:

@@ -99,7 +99,7 @@ def _call(one: LoggedCall) -> TimelineRow:
 
 
 def _entry(one: JournalEntry, undone: bool, journal: Journal | None) -> TimelineRow:
-    shown = journal.describe(one) if journal is not None else []
+    shown = journal.describe(one.changes) if journal is not None else []
     diff = "\n".join(f"{change}\n{text}".rstrip() for change, text in shown)
     own = one.paths(), list(one.undoes), undone, change_rows([change for change, _ in shown]), diff
     return TimelineRow(one.number, _at(one.time), one.tool, one.session, describe_note(one), "success", *own)

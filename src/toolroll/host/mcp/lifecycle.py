@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
+from toolroll.host.mcp.config import ResolvedConfig, resolve
 from toolroll.host.mcp.definitions import visible
 from toolroll.host.mcp.session import McpSession, OnNotification, Transport
-from toolroll.host.mcp.variables import ResolvedConfig, resolve
 from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.result import ErrorCode, ToolError
 

@@ -1,4 +1,4 @@
-"""Load numpy where it is installed, and keep it to one thread."""
+"""Keep numpy to one thread."""
 
 from __future__ import annotations
 
@@ -6,19 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 _NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
-
-
-def numpy() -> Any:
-    """The module, or None."""
-    from importlib import import_module
-
-    try:
-        return import_module("numpy")
-    except ImportError:
-        return None
 
 
 @contextmanager
@@ -41,8 +30,9 @@ def _threads() -> tuple[Callable[[], int], Callable[[int], object]]:
     """Getter and setter of the thread count of numpy's OpenBLAS; without one, functions that do nothing."""
     import ctypes
 
-    module = numpy()
-    folder = os.path.join(os.path.dirname(os.path.dirname(module.__file__)), "numpy.libs")
+    import numpy
+
+    folder = os.path.join(os.path.dirname(os.path.dirname(numpy.__file__)), "numpy.libs")
     found = [name for name in os.listdir(folder) if "openblas" in name] if os.path.isdir(folder) else []
     for library in (ctypes.CDLL(os.path.join(folder, name)) for name in found):
         for name in _NAMES:

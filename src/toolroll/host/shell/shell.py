@@ -165,7 +165,8 @@ class Shell:
         given = create_nameless_file(stdin, sealed=True)
         try:
             with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
-                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes}
+                captured = not (isinstance(command, str) and _only_reads(command))
+                how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes, "captured": captured}
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
@@ -302,10 +303,16 @@ class Shell:
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
         if captured and how.get("writes") != "nothing" and how.get("confined", True):
-            title = display_word(argv[-1]) if argv[1:2] == ["-c"] else " ".join(map(display_word, argv))
-            how["watch"] = self._capture.watch(call, title)
+            how["watch"] = self._capture.watch(call, self._title(argv))
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
+
+    def _title(self, argv: Sequence[Word]) -> str:
+        """A command as the journal names it: the text that a shell runs, or all words."""
+        import shlex
+
+        words = [self._launcher.without_temp(display_word(one)) for one in argv]
+        return words[-1] if len(words) == 1 or words[-2] == "-c" else shlex.join(words)
 
     def _settle(self, launched: StartedCommand, title: str, *, patience: float | None) -> CommandRun:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""

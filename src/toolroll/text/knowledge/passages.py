@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, Literal
+from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.ranking.bm25 import Bm25Index
@@ -208,45 +208,11 @@ class Bm25:
                     made[number] = made.get(number, 0.0) + score
         return made
 
-    def best(
-        self, question: Mapping[str, float], entries: Mapping[str, bytes], most: int, also: Iterable[int], numpy: Any
-    ) -> tuple[dict[int, float], int]:
-        """So many of the best of these scores and those of `also`, and how many there are; computed with numpy."""
-        np = numpy
-        parts = list(_in_turn(question, entries))
-        if not parts:
-            return {}, 0
-        counts = [len(data) // ENTRY_BYTES for _, data, _ in parts]
-        enough = sum(count for count, (_, _, needed) in zip(counts, parts, strict=True) if needed)
-        numbers, times, length = np.frombuffer(b"".join(data for _, data, _ in parts), "u4").reshape(-1, 3).T
-        fixed, slope = self._shape()
-        scores = times / (times + fixed + slope * length)
-        scores *= np.repeat([self._rarity(question[parts[at][0]], count) for at, count in enumerate(counts)], counts)
-        first = int(numbers.min())
-        places, size = numbers - first, int(numbers.max()) - first + 1
-        made = np.bincount(places[:enough], scores[:enough], size)
-        if enough < len(places):  # plain words only add to what others found
-            made += np.where(made > 0, np.bincount(places[enough:], scores[enough:], size), 0)
-        found = np.flatnonzero(made)
-        known = np.fromiter(also, int) - first
-        known = known[(known >= 0) & (known < size)]
-        top = np.concatenate((_highest(made[found], most, found, np), known[made[known] > 0]))
-        return dict(zip((top + first).tolist(), made[top].tolist(), strict=True)), len(found)
-
     def _shape(self) -> tuple[float, float]:
         return _SATURATION * (1 - _LENGTH), _SATURATION * _LENGTH / (self.mean or 1.0)
 
     def _rarity(self, weight: float, count: int) -> float:
         return weight * log(1 + max(0.0, self.texts - count + 0.5) / (count + 0.5)) * (_SATURATION + 1)
-
-
-def _highest(values: Any, most: int, names: Any, numpy: Any) -> Any:
-    """The names of so many of the highest values; of those that are level at the end, the first ones."""
-    if len(values) <= most:
-        return names
-    last = numpy.partition(values, -most)[-most]
-    above, level = names[values > last], names[values == last]
-    return numpy.concatenate((above, level[: most - len(above)]))
 
 
 def _in_turn(question: Mapping[str, float], entries: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, bool]]:

@@ -11,9 +11,9 @@ from toolroll.host.context import Context
 from toolroll.host.search.search import Query
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text.code.syntax import uses
+from toolroll.text.code.syntax import symbols
 from toolroll.text.code.syntax.model import Tags
-from toolroll.text.code.syntax.uses import SymbolPlace
+from toolroll.text.code.syntax.symbols import SymbolPlace
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
@@ -60,7 +60,7 @@ def references(
     include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> References:
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
-    wanted = uses.parse_symbol(symbol)
+    wanted = symbols.parse_symbol(symbol)
     where = ctx.structure.resolve_path(ctx.files, path)
     # Beyond ASCII, the bytes of a name depend on the encoding of the file.
     holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
@@ -68,7 +68,7 @@ def references(
     found = [
         (one, place)
         for one, tags in scan.found
-        for place in uses.find_places(tags, ctx.structure.source_of(one), wanted, one)
+        for place in symbols.find_places(tags, ctx.structure.source_of(one), wanted, one)
     ]
     defined = [_make_reference(one, place) for one, place in found if place.definition]
     # The type of x in `x.method` is unknown; it counts if a class here has such a method.

@@ -111,6 +111,10 @@ def test_what_is_no_archive(kit, data):
         kit.unpack(data)
 
 
+def test_files_that_other_programs_run_are_named(kit):
+    assert kit.unpack(archive((".envrc", b"x"), ("a", b""))).auto_run == [".envrc"]
+
+
 def test_from_a_path_and_from_a_pipe(kit, tmp_path):
     (tmp_path / "a.tar").write_bytes(archive(("a", b"1")))
     assert kit.unpack(tmp_path / "a.tar").written == ["a"]

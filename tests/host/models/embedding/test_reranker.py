@@ -9,8 +9,7 @@ from tests.host.http.web import Asked, Server, reply
 from tests.host.models.embedding.served import KEY, answer
 from toolroll import ToolError
 from toolroll.host.http.client import Client
-from toolroll.host.models.embedding import reranker
-from toolroll.host.models.embedding.reranker import Reranker
+from toolroll.host.models.embedding.server import Reranker
 from toolroll.host.runtime.cancellation import CancelToken
 
 URL = "TOOLROLL_RERANK_URL"
@@ -58,7 +57,7 @@ def test_scores_in_the_order_of_the_texts():
 
 
 def test_long_texts_are_cut_and_no_model_is_the_servers_own(monkeypatch):
-    monkeypatch.setattr(reranker, "_MAX_TEXT_CHARS", 4)
+    monkeypatch.setattr("toolroll.host.models.embedding.server._MAX_TEXT_CHARS", 4)
     with Server(rows((0, 1))) as server:
         assert remote(server, key="", model="").scores("a long question", ["a long text"], CancelToken()) == [1.0]
         asked = server.asked[0]
@@ -67,7 +66,7 @@ def test_long_texts_are_cut_and_no_model_is_the_servers_own(monkeypatch):
 
 
 def test_a_server_without_time_is_asked_once_more(monkeypatch):
-    monkeypatch.setattr(reranker, "_DELAYS", (0.01,))
+    monkeypatch.setattr("toolroll.host.models.embedding.server._RERANK_DELAYS", (0.01,))
     answers = [reply("{}", "503 Later"), rows((0, 0.5))]
     with Server(lambda _asked: answers.pop(0)) as server:
         assert remote(server).scores("q", ["a"], CancelToken()) == [0.5]
@@ -112,7 +111,7 @@ def test_a_server_that_judges_none(told, code, said):
 
 
 def test_an_answer_without_end(monkeypatch):
-    monkeypatch.setattr(reranker, "_MAX_BYTES", 1000)
+    monkeypatch.setattr("toolroll.host.models.embedding.server._MAX_RERANK_BYTES", 1000)
     with Server(reply("x" * 2000)) as server, pytest.raises(ToolError, match="more than 1000 bytes") as caught:
         remote(server).scores("q", ["a"], CancelToken())
     assert caught.value.code == "TooLarge"
@@ -126,7 +125,7 @@ def silent():
 
 
 def test_a_server_that_takes_too_long(silent, monkeypatch):
-    monkeypatch.setattr(reranker, "_SECONDS", 0.2)
+    monkeypatch.setattr("toolroll.host.models.embedding.server._RERANK_SECONDS", 0.2)
     with pytest.raises(ToolError, match=r"judged no passages: it did not answer within 0\.2 s") as caught:
         remote(silent).scores("q", ["a"], CancelToken())
     assert caught.value.code == "TimeoutError"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolroll.host.models.embedding.safetensors import load_tensors
+from toolroll.host.models.embedding.minilm import load_tensors
 
 
 def written(path, header, body):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.host.models.embedding.served import FOLDER, REAL
+from toolroll.host.models.embedding.minilm import WordPiece
 from toolroll.host.models.embedding.model_files import MINILM, ModelStore
-from toolroll.host.models.embedding.wordpiece import WordPiece
 
 WORDS = [
     "[PAD]",

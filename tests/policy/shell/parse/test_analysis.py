@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.policy.shell.parse.found import assert_found
 from tests.values import assert_values
 from toolroll.policy.shell.parse import analysis as module
-from toolroll.policy.shell.parse.analysis import analyse, analyse_words
+from toolroll.policy.shell.parse.analysis import analyse, analyse_words, read_text
 from toolroll.policy.shell.parse.words import Assignment, Redirection, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.words import plain as literal
 
@@ -48,6 +49,28 @@ def commands(text):
 )
 def test_commands(text, found):
     assert commands(text) == found
+
+
+def test_all_that_is_found_in_many_texts():
+    assert_found()
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "trouble"),
+    [
+        ("a\n" * 2_000, "a", "it holds more than 2000 commands"),
+        ("a" * 16_000, "a", "it is longer than 16000 characters"),
+        ("ls" + " " * 199_998, " ", "it is longer than 200000 characters"),
+        ("ls " + "?" * 2_000, "?", "it holds more than 2000 brackets and operators"),
+    ],
+)
+def test_what_is_too_much_to_be_read(most, more, trouble):
+    assert (read_text(most).trouble, read_text(most + more).trouble) == ("", trouble)
+
+
+def test_what_is_nested_too_deeply():
+    said = [read_text("( " * depth + "a" + " )" * depth).trouble for depth in (98, 99)]
+    assert said == ["", "it is nested too deeply"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.policy.shell.parse.found import assert_found
 from toolroll.policy.shell.parse.analysis import read_text
 from toolroll.policy.shell.parse.grammar import read_plain
 from toolroll.policy.shell.parse.words import SimpleCommand
@@ -78,6 +79,10 @@ def test_plain_text(text, commands):
 )
 def test_anything_else_is_beyond_it(text):
     assert read_plain(text) is None
+
+
+def test_all_that_the_grammar_finds_in_many_texts():
+    assert_found()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.policy.shell.parse.found import assert_found
 from tests.values import assert_values
 from toolroll.policy.shell.parse import normalise as module
 from toolroll.policy.shell.parse.normalise import HereDocument, PreparedText, prepare, substitutions
@@ -79,6 +80,10 @@ def test_prepare(text, code, here):
 )
 def test_substitutions(body, found):
     assert substitutions(body) == found
+
+
+def test_all_that_is_found_in_many_texts():
+    assert_found()
 
 
 def test_values_stay_as_they_are():

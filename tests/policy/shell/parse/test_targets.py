@@ -2,8 +2,47 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.targets import TargetKind, kind_of_path
-from toolroll.policy.shell.parse.words import normalise_path
+from toolroll.policy.shell.parse.targets import TargetKind, kind_of_path, kind_of_word, takes_files
+from toolroll.policy.shell.parse.words import normalise_path, plain, unknown
+
+
+@pytest.mark.parametrize(
+    ("where", "word", "kind", "shared"),
+    [
+        (".", plain("/tmp"), TargetKind.SYSTEM, True),
+        ("/opt", plain("."), TargetKind.SYSTEM, True),
+        ("/opt", plain("x"), None, False),
+        (None, plain("/opt"), TargetKind.SYSTEM, True),
+        (None, plain("opt"), None, False),
+        (".", plain(""), None, False),
+        ("a", plain(".."), TargetKind.WORKSPACE, False),
+        ("~", plain("x/.."), TargetKind.HOME, False),
+        (".", unknown("$x"), None, False),
+    ],
+)
+def test_what_a_word_names_from_a_folder(where, word, kind, shared):
+    assert (kind_of_word(where, word), takes_files(where, word)) == (kind, shared)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/root/x", None),
+        ("/root/.ssh", TargetKind.KEYS),
+        ("/root/.ssh/x", TargetKind.KEYS),
+        ("/root/Documents/x", None),
+        ("/private/etc", TargetKind.SYSTEM),
+        ("/private/etc/x", TargetKind.SYSTEM),
+        ("/private/var/x", TargetKind.SYSTEM),
+        ("/private/tmp", None),
+        ("/other/etc/x", None),
+        ("/proc", TargetKind.SYSTEM),
+        ("/proc/x", TargetKind.KERNEL),
+        ("/sys/x/y", TargetKind.KERNEL),
+    ],
+)
+def test_folders_of_the_system_by_other_names(path, found):
+    assert kind_of_path(path) is found
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from toolroll import ErrorCode, ToolError
 from toolroll.text.code.syntax.source import SourceText
+from toolroll.text.code.syntax.symbols import Symbol, find_places, near, parse_symbol, receiver
 from toolroll.text.code.syntax.tags import tags
-from toolroll.text.code.syntax.uses import Symbol, find_places, near, parse_symbol, receiver
 
 SYMBOLS = [
     ("name", Symbol("name")),

@@ -40,6 +40,8 @@ class Unpacked:
     unchanged: int = 0
     left_out: list[str] = field(default_factory=list)
     """Of a repository's own folder, what was not asked for, and its hooks."""
+    auto_run: list[str] = field(default_factory=list)
+    """New and changed files that other programs run by themselves."""
 
 
 @contextmanager

@@ -21,6 +21,9 @@ class PathEffect(NamedTuple):
     origin: str | None = None
 
 
+_NOTHING = PathEffect(None, None)
+
+
 def net_effects(changes: Sequence[PathChange]) -> dict[str, PathEffect]:
     """What all of these changes together did to each path."""
     was: dict[str, PathState | None] = {}
@@ -31,7 +34,12 @@ def net_effects(changes: Sequence[PathChange]) -> dict[str, PathEffect]:
             now[one.source] = None, None
         was.setdefault(one.path, one.before)
         now[one.path] = one.after, one.source
-    return {path: PathEffect(was[path], *left) for path, left in now.items() if was[path] or left[0]}
+    effects = {path: PathEffect(was[path], *left) for path, left in now.items() if was[path] or left[0]}
+    gone = {one.before.content: path for path, one in effects.items() if one.before and not one.after}
+    for path, (before, after, origin) in effects.items():  # a command's rename is recorded as two changes
+        if after and not before and not origin and after.kind == "file" and after.content in gone:
+            effects[path] = PathEffect(None, after, gone.pop(after.content))
+    return effects
 
 
 def describe_effects(effects: dict[str, PathEffect], content: ContentOf) -> Iterator[tuple[Change, str]]:
@@ -72,4 +80,6 @@ def file_versions(entries: Sequence[JournalEntry], path: str) -> list[tuple[Jour
                 path = change.source + path.removeprefix(change.path)
             elif change.source is None and change.path == path:
                 found.append((entry, change))
+                if change.before is None:
+                    path = net_effects(entry.changes).get(path, _NOTHING).origin or path
     return found[::-1]

@@ -6,8 +6,18 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn, Usage
-from toolroll.host.models.chat.protocol import Endpoint, count, encode_arguments, parse_arguments
+from toolroll.host.models.chat.messages import (
+    ChatMessage,
+    ChatRequest,
+    Endpoint,
+    StopReason,
+    ToolCall,
+    Turn,
+    Usage,
+    count,
+    encode_arguments,
+    parse_arguments,
+)
 
 if TYPE_CHECKING:
     import httpx2

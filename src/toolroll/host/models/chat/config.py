@@ -16,8 +16,8 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
+    from toolroll.host.models.chat.messages import ChatProtocol
     from toolroll.host.models.chat.model import ChatModel
-    from toolroll.host.models.chat.protocol import ChatProtocol
 
 MODEL_VARIABLE = "TOOLROLL_MODEL"
 MAX_TOKENS_VARIABLE = "TOOLROLL_MODEL_OUTPUT"
@@ -51,8 +51,8 @@ def load_model(environment: Mapping[str, str], http: Client, name: str | None = 
 
     ToolError if something that the model needs is missing. No error holds a key.
     """
+    from toolroll.host.models.chat.messages import Endpoint
     from toolroll.host.models.chat.model import ChatModel
-    from toolroll.host.models.chat.protocol import Endpoint
 
     wanted = (name or environment.get(MODEL_VARIABLE, "")).strip()
     if not wanted:

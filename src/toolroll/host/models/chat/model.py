@@ -14,15 +14,14 @@ from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import read_retry_after
 from toolroll.host.models.chat import errors
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
-from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, Turn, estimate_usage
-from toolroll.host.models.chat.protocol import UNREADABLE
+from toolroll.host.models.chat.messages import UNREADABLE, ChatMessage, ChatRequest, Turn, estimate_usage
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import httpx2
 
     from toolroll.host.http.client import Client
-    from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, TurnReader
+    from toolroll.host.models.chat.messages import ChatProtocol, Endpoint, TurnReader
     from toolroll.host.runtime.cancellation import CancelToken
 
 OnText = Callable[[str], None]  # receives the text of an answer as it arrives

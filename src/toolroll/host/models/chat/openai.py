@@ -7,8 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn, Usage
-from toolroll.host.models.chat.protocol import Endpoint, count, encode_arguments, parse_arguments
+from toolroll.host.models.chat.messages import (
+    ChatMessage,
+    ChatRequest,
+    Endpoint,
+    StopReason,
+    ToolCall,
+    Turn,
+    Usage,
+    count,
+    encode_arguments,
+    parse_arguments,
+)
 from toolroll.result import Image
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolroll.host.http.client import Client
-    from toolroll.host.models.embedding.minilm import MiniLM
-    from toolroll.host.models.embedding.wordpiece import WordPiece
+    from toolroll.host.models.embedding.minilm import MiniLM, WordPiece
     from toolroll.host.runtime.cancellation import CancelToken
 
     Floats = NDArray[np.float32]
@@ -55,9 +54,7 @@ class LocalEmbedder:
     @classmethod
     def load(cls, models: ModelStore) -> LocalEmbedder:
         """Load the model; ToolError if its files are damaged."""
-        from toolroll.host.models.embedding.minilm import MiniLM
-        from toolroll.host.models.embedding.safetensors import load_tensors
-        from toolroll.host.models.embedding.wordpiece import WordPiece
+        from toolroll.host.models.embedding.minilm import MiniLM, WordPiece, load_tensors
 
         models.check(MINILM)
         with open(models.path(MINILM, "vocab.txt"), encoding="utf-8") as file:

@@ -1,4 +1,4 @@
 """Programs that are refused: by name (`banned`), or for what their arguments destroy.
 
-Front: `table.DESTRUCTIVE`. Imports `parse` and `rule_tables`.
+Front: `table.DESTRUCTIVE`. Imports `parse`.
 """

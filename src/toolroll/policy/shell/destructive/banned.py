@@ -1,9 +1,28 @@
-"""The ban lists: programs that are refused by their name."""
+"""The ban lists: programs that are refused by their name, with examples."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from toolroll.policy.shell.destructive.checks import deletes_by_force
-from toolroll.policy.shell.rule_tables import RefusedProgram
+from toolroll.policy.shell.parse.words import SimpleCommand
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedProgram:
+    """Programs that are refused: always, or when `harms` says so of their words."""
+
+    programs: tuple[str, ...]
+    """Names without their folder; "mkfs.*" stands for any ending."""
+    reason: str
+    """What it does, as the end of a sentence."""
+    harms: Callable[[SimpleCommand], bool] | None = None
+    denies: tuple[str, ...] = ()
+    """Examples that must be refused by this row alone."""
+    passes: tuple[str, ...] = ()
+    """Examples that this row must let by."""
+
 
 FETCH = "it reaches other machines; read web pages with `fetch`"
 BROWSE = "it opens a browser; read web pages with `fetch`"

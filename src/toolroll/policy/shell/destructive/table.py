@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolroll.policy.shell.destructive import checks
-from toolroll.policy.shell.rule_tables import RefusedProgram
+from toolroll.policy.shell.destructive.banned import RefusedProgram
 
 
 def _row(

@@ -255,6 +255,7 @@ class _Walk(Decoder):
     def sequence(self, node: Node, stdin: str | None) -> None:
         """A list; its left side may be a list again, a thousand times over. A redirection belongs to its last one."""
         rest: list[tuple[str, Node]] = []
+        start = self.where
         while node.type == "list" and len(parts := _parts(node)) == 3:
             node, operator, right = parts
             rest.append((operator.type, right))
@@ -263,10 +264,12 @@ class _Walk(Decoder):
         else:
             self.visit(node)
         for place, (operator_type, right) in enumerate(reversed(rest), 1):
-            where = self.where
+            left = self.where
+            if operator_type == "||":  # it runs when the left side failed, which then did not change the folder
+                self.where = start
             self.visit(right, stdin if place == len(rest) else None)
-            if operator_type == "||" and self.where != where:
-                self.where = None
+            if operator_type == "||":
+                self.where = left if self.where == start else None
 
     def pipeline(self, node: Node, stdin: str | None) -> None:
         stages = [stage for stage in _parts(node) if stage.is_named]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.model import VALUES, Tag, Tags, format_lines
+from toolroll.text.code.syntax.model import VALUES, Tags, format_lines
 from toolroll.text.names import show_name
 
 _MAX_IMPORTS = 20  # shown in one line
@@ -28,17 +27,11 @@ class OutlineLine:
 
 def lines(tags: Tags, depth: int, *, values: bool = True) -> list[OutlineLine]:
     """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
-    found = _upper(tags) if depth == 1 else [_line(level, tag) for level, tag in tags.by_level() if level < depth]
-    return [line for line in found if values or line.kind not in VALUES]
-
-
-@lru_cache(maxsize=512)  # files that are shown once are often shown again
-def _upper(tags: Tags) -> Sequence[OutlineLine]:
-    return [_line(0, tag) for tag in tags.upper]
-
-
-def _line(level: int, tag: Tag) -> OutlineLine:
-    return OutlineLine(tag.name, tag.kind, tag.line, tag.end_line, level, tag.text)
+    return [
+        OutlineLine(tag.name, tag.kind, tag.line, tag.end_line, level, tag.text)
+        for level, tag in tags.by_level()
+        if level < depth and (values or tag.kind not in VALUES)
+    ]
 
 
 def imports(tags: Tags) -> list[str]:

@@ -9,8 +9,6 @@ from itertools import accumulate, islice
 
 BOM = b"\xef\xbb\xbf"
 
-_FAR = 1 << 16  # bytes whose lines are not worth counting
-
 
 class SourceText:
     """The bytes of a source, in UTF-8 without a mark, and the spans of its comments."""
@@ -19,7 +17,6 @@ class SourceText:
         self.data = data
         self.comments = sorted(comments)
         self._ascii = data.isascii()
-        self._last = (0, 1, 0)  # a byte, its line and where that starts: what is asked next is mostly near
 
     @cached_property
     def starts(self) -> list[int]:
@@ -33,19 +30,11 @@ class SourceText:
     def spot(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte, both from 1, the column in characters."""
         line = self.line(offset)
-        start = self._last[2]
+        start = self.starts[line - 1]
         return line, (offset - start if self._ascii else len(text(self.data[start:offset]))) + 1
 
     def line(self, offset: int) -> int:
-        at, line, start = self._last
-        if start <= offset < at + _FAR:
-            if offset > at and (more := self.data.count(b"\n", at, offset)):
-                line, start = line + more, self.data.rfind(b"\n", at, offset) + 1
-        else:
-            line = bisect_right(self.starts, offset)
-            start = self.starts[line - 1]
-        self._last = (offset, line, start)
-        return line
+        return bisect_right(self.starts, offset)
 
     def last_line(self, start: int, end: int) -> int:
         """The last line between two bytes that holds more than blanks and comments."""
@@ -59,9 +48,7 @@ class SourceText:
                 end = comments[at][0]
             else:
                 break
-        if end - start > _FAR:
-            return bisect_right(self.starts, end - 1)
-        return self.line(start) + data.count(b"\n", start, max(start, end - 1))
+        return self.line(max(start, end - 1))
 
     def line_text(self, line: int) -> str:
         if not 1 <= line <= len(self.starts):

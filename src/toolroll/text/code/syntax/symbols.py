@@ -1,16 +1,163 @@
-"""Symbols of one source by kind and name."""
+"""Symbols of one source: by kind and name, and where one is defined and used."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text import names
+from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import HOLDERS, KINDS, Tag, Tags
 from toolroll.text.code.syntax.source import SourceText
-from toolroll.text.code.syntax.uses import ends_with, receiver
+
+_SIGILS = "#$@"
+_LINKS = re.compile(r"::|->|\?\.|&\.|[.#\\]")
+_BEFORE = re.compile(r"(?:\w+(?:\(\))?\s*(?:::|->|\?\.|&\.|[.\\])\s*)+$|(?:::|->|\?\.|&\.|[.\\])\s*$")
+_OWN = frozenset({"self", "this", "cls", "super", "super()", "static"})
+_WORDS = re.compile(r"[^\W\d]\w*")
+# All bytes of letters beyond ASCII count as letters: no name ends between them.
+_LETTERS = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_")
+_LINE_CHARS = 200
+
+
+class Symbol(NamedTuple):
+    """A name to look for, and what it must be in (`Class` of `Class.method`)."""
+
+    name: str
+    above: str = ""
+    whole: str = ""
+    """The name where `$` is a letter like others, if it has one."""
+
+    def spelled(self, language: str) -> str:
+        known = languages.get(language)
+        return (self.whole if "$" in known.word and self.whole else self.name).removesuffix(known.call_suffix)
+
+    @property
+    def stem(self) -> str:
+        """What every file contains that uses the name."""
+        return self.name.rstrip("!?=") or self.name
+
+
+class SymbolPlace(NamedTuple):
+    """A definition or a use of a symbol. Lines and columns count from 1, columns in characters."""
+
+    line: int
+    column: int
+    kind: str
+    """What is defined, or how it is used (see `model.KINDS` and `model.USES`)."""
+    text: str
+    definition: bool = False
+    sure: bool = True
+    """False for `x.method` if `Class.method` is looked for: what x is cannot be seen in a source."""
+
+
+def parse_symbol(typed: str) -> Symbol:
+    """A symbol as people write it: `name`, `Class.method`, `module::function`, `$variable`."""
+    parts = [part for part in _LINKS.split(typed.strip().removesuffix("()")) if part.strip(_SIGILS)]
+    if not parts or any(len(part.split()) != 1 for part in parts):
+        raise ToolError(ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'Parser.parse'.")
+    name = parts[-1].strip("#@")
+    return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
+
+
+def find_places(tags: Tags, source: SourceText, wanted: Symbol, path: str) -> list[SymbolPlace]:
+    """Where the symbol is defined and used, in the order of the source; none in comments and texts."""
+    looked, word = wanted.spelled(tags.language), languages.get(tags.language).word
+    sigils = "".join(one for one in _SIGILS if one not in word)
+    defined = {}
+    for tag in tags.definitions:
+        bare = tag.name.lstrip(sigils)
+        if bare == looked and tag.kind not in ("import", "decorator"):
+            defined[tag.name_line, tag.column + len(tag.name) - len(bare)] = tag
+    used = {(use.line, use.column): use.kind for use in tags.uses_of(lambda name: name.lstrip(sigils) == looked)}
+    made = []
+    for offset in _offsets(source.data, looked, word):
+        line, column = spot = source.spot(offset)
+        shown = source.line_text(line)
+        if (own := defined.get(spot)) is not None:
+            if _is_in(own, wanted.above, path):
+                made.append(SymbolPlace(line, column, own.kind, _cut(shown), definition=True))
+        elif (kind := used.get(spot)) or not tags.is_quiet(offset):
+            before = receiver(shown[: column - 1].rstrip(sigils))
+            kind = kind or ("name" if before is None else "attribute")
+            sure = _is_meant(tags, wanted.above, before, line, kind)
+            if sure is not None:
+                made.append(SymbolPlace(line, column, kind, _cut(shown), sure=sure))
+    return made
+
+
+def receiver(before: str) -> str | None:
+    """What stands before the dot that a line ends in, such as `os.path`; None if there is no dot."""
+    found = _BEFORE.search(before)
+    return None if found is None else ".".join(part.strip() for part in _LINKS.split(found[0]) if part.strip())
+
+
+def near(name: str, lines: Iterable[str]) -> list[str]:
+    """Up to three words of these lines that are like a name."""
+    import difflib
+
+    words = {word for line in lines for word in _WORDS.findall(line) if word != name}
+    alike = {word for word in words if word.lower() == name.lower()}
+    return [*sorted(alike), *difflib.get_close_matches(name, sorted(words - alike), n=3, cutoff=0.75)][:3]
+
+
+def ends_with(path: str, above: str) -> bool:
+    """Whether a dotted path is another one, or ends in it."""
+    return path == above or path.endswith(f".{above}")
+
+
+def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
+    looked, letters = name.encode(), _LETTERS.union(word.encode())
+    size, at = len(looked), data.find(looked)
+    while at >= 0:
+        end = at + size
+        if (at == 0 or data[at - 1] not in letters) and (end == len(data) or data[end] not in letters):
+            yield at
+            at = data.find(looked, end)
+        else:
+            at = data.find(looked, at + 1)
+
+
+def _is_in(tag: Tag, above: str, path: str) -> bool:
+    """Whether a definition is in the class that the symbol names, or in that module."""
+    if not above or ends_with(tag.parent, above):
+        return True
+    module = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
+    return ends_with(f"{module}.{tag.parent}" if tag.parent else module, above)
+
+
+def _is_meant(tags: Tags, above: str, before: str | None, line: int, kind: str) -> bool | None:
+    """Whether a use is surely one of the symbol, may be (False), or is not (None)."""
+    if not above:
+        return True
+    last = above.rpartition(".")[2]
+    if before is not None and (ends_with(before, above) or before == last):
+        return True
+    if before in _OWN:
+        around = (tag for tag in tags.of(HOLDERS) if tag.line <= line <= tag.end_line)
+        return any(tag.name == last for tag in around)
+    imported = any(
+        tag.kind == "import"
+        and _mentions(tag.signature, above)
+        and (kind != "import" or tag.line <= line <= tag.end_line)
+        for tag in tags.definitions
+    )
+    if before is None:
+        return True if imported else None
+    return False if kind in ("call", "attribute", "name") else None
+
+
+def _mentions(statement: str, above: str) -> bool:
+    return any(ends_with(_LINKS.sub(".", word), above) for word in re.findall(r"[\w.:\\/]+", statement))
+
+
+def _cut(line: str) -> str:
+    line = line.strip()
+    return line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"
+
 
 Kind = Literal["any", "functions", "methods", "classes", "types", "variables", "imports", "calls", "decorators"]
 
@@ -28,7 +175,6 @@ _HOLDING = frozenset({"function", "method"}) | HOLDERS
 _GLOB = re.compile(r"[*?\[\]]")
 _WORD = re.compile(r"\w+", re.ASCII)  # the bytes of other letters depend on how a file is written
 _IMPORTED = re.compile(r"[\w./:@\\-]+")
-_LINE_CHARS = 200
 
 
 class SymbolRow(NamedTuple):

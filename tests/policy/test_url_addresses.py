@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from toolroll.policy.urls.addresses import is_plain_public, is_public, may_be_trusted
+from toolroll.policy.urls import is_plain_public, is_public, may_be_trusted
 
 PRIVATE = [
     "0.0.0.0", "0.1.2.3", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200", "100.127.255.255",

@@ -1,0 +1,78 @@
+"""What a result advises is a call that this model can make: the hints of all sources, in each dialect and choice."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import toolroll
+from toolroll import Kit, Suggestion, dialects
+from toolroll.registry import modules_in
+
+SOURCE = Path(toolroll.__file__).parent
+TOOLS = frozenset(modules_in("toolroll.tools"))
+NAMED = re.compile(r"`(\w+)`")
+CHOICES = [
+    *((dialect, {}) for dialect in dialects.names()),
+    ("native", {"mode": "thinking"}),
+    ("claude-code", {"mode": "thinking"}),
+    ("coding-agent", {"mode": "thinking"}),
+    ("native", {"tools": "all"}),
+    ("native", {"tools": "lazy"}),
+    ("native", {"tools": ["bash", "edit"]}),
+    ("native", {"tools": ["read"]}),
+]
+
+
+@cache
+def hints() -> list[str]:
+    """Every text in the source that advises a tool and is not documentation, with the likely words before it."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).parts[0] in ("tools", "host", "text", "policy"):
+            found += [one for one in texts(ast.parse(path.read_text())) if TOOLS.intersection(NAMED.findall(one))]
+    return [f"{'It failed.' if text[0] in '`[' or text[0].isupper() else repr('a.txt')} {text}" for text in found]
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of one line but docstrings and descriptions of parameters; `find` in some of them is a parameter."""
+    passed_over = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    passed_over |= {id(part) for one in ast.walk(tree) if isinstance(one, ast.Subscript) for part in ast.walk(one)}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in passed_over:
+            text = one.value.strip(" ,;:.)\n")
+            if "\n" not in text and ("`find`" not in text or "Use `find`" in text):
+                yield f"{text}."
+
+
+@pytest.mark.parametrize(("dialect", "options"), CHOICES, ids=str)
+def test_hints_name_only_what_is_shown(ws: Path, tmp_path: Path, dialect: str, options: dict[str, object]) -> None:
+    with Kit(ws, dialect, state_dir=tmp_path / "state", mcp={}, **options) as kit:
+        shown = {entry.name for entry in kit.shown()}
+        wording = kit._make_wording("")
+        for hint in hints():
+            said = re.sub(r" \(action `\w+`\)", "", wording.message(hint, None))
+            named = {word for word in NAMED.findall(said) if word in TOOLS}
+            relayed = {word for _, word in re.findall(r"`(call_tool)` of `(\w+)`", said)}
+            assert named - relayed <= shown, said
+            assert not relayed or (relayed.isdisjoint(shown) and "call_tool" in shown), said
+        for tool in sorted(TOOLS):
+            call = wording.suggestion(Suggestion(tool, {}))
+            assert call is None or call.name in shown
+
+
+def test_a_suggested_call_is_made_as_it_is_suggested(kit: Kit, put: Callable[[dict[str, str]], None]) -> None:
+    """By the relay where the tool is hidden, by its own name where a client is shown all."""
+    put({"a.py": "def f():\n    pass\n"})
+    refused = kit.call("repo_map", {"path": "a.py"})
+    assert refused.error is not None
+    assert refused.text == "`path` 'a.py' is a file. Name a folder, or use `call_tool` of `outline` for a file."
+    (call,) = refused.error.suggest
+    assert call == Suggestion("call_tool", {"name": "outline", "arguments": {"path": "a.py"}})
+    assert "def f" in kit.call(call.name, call.arguments).text
+    shown = kit.call("repo_map", {"path": "a.py"}, tools="all")
+    assert shown.error is not None
+    assert shown.error.suggest == (Suggestion("outline", {"path": "a.py"}),)
