@@ -121,7 +121,7 @@ class Capture:
                     self._flush(self._writers[-1])
                 self._size = self._journal.log.size()
                 self._baseline.update()
-                about = WriterRecord(writer.tool, writer.session, writer.message, writer.title)
+                about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
                 writer.record = hold_record(self._state, about)
             except OSError as error:
                 writer.note = f"Its changes cannot be undone: {error.strerror or error}."
@@ -156,7 +156,7 @@ class Capture:
         for left in left_records(self._state):
             with suppress(OSError, ToolError):
                 if self._baseline.load():
-                    self._size = self._journal.log.size()
+                    self._size = left.log_size
                     self._flush(Writer(left.tool, left.session, left.message, left.title))
 
     def close(self) -> None:

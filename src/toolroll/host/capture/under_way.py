@@ -23,6 +23,8 @@ class WriterRecord(msgspec.Struct):
     session: str
     message: str
     title: str
+    log_size: int
+    """The bytes of the journal when it began: later entries may have its changes already."""
 
 
 @dataclass(frozen=True, slots=True)

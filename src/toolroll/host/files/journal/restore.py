@@ -30,7 +30,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             now, _ = look(place.fd, place.name)
             if is_same_state(now, step.before):
                 continue
-            if not is_same_state(now, step.after):
+            if not _is_halfway(now, step):
                 left.append(step.path)
             elif step.before is None:
                 remove_entry(place)
@@ -45,6 +45,13 @@ def is_same_state(now: PathState | None, known: PathState | None) -> bool:
     if now is None or known is None:
         return now is known
     return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
+
+
+def _is_halfway(now: PathState | None, step: PathChange) -> bool:
+    """Whether what is there can be the work of a step that was cut off: done, without its mode, or with the old gone."""
+    if now is None or step.after is None:
+        return now is None
+    return (now.kind, now.content) in {(one.kind, one.content) for one in (step.before, step.after) if one is not None}
 
 
 def _move_back(root: Root, step: PathChange) -> None:
