@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from toolroll import CancelToken, ToolError
+from toolroll import CancelToken, Executed, ToolError
 
 BYTES = bytes(range(256)) * 8192  # more than a pipe holds
 
@@ -92,6 +92,24 @@ def test_calls_are_recorded(kit):
         ("exec", "success"), ("write_bytes", "success"), ("read_bytes", "error"),
     ]  # fmt: skip
     assert kit.call("history", {"limit": 2}).data["calls"][0]["said"] == "printf x"
+
+
+class Elsewhere:
+    """Commands of another machine."""
+
+    def run(self, command, *, cwd, seconds, cancelled):  # noqa: ARG002
+        if command == "sleep":
+            raise TimeoutError
+        return Executed(4, command.encode(), cwd.encode())
+
+
+def test_commands_elsewhere(open_kit):
+    kit = open_kit(commands=Elsewhere())
+    done = kit.exec(["echo", "a b"], limit=7)
+    assert (done.stdout, done.stderr, done.code, done.truncated) == (b"echo 'a", b".", 4, True)
+    assert (kit.exec("sleep").outcome, kit.exec("sleep").code) == ("timed_out", None)
+    with pytest.raises(ToolError, match="run elsewhere"):
+        kit.exec("cat", stdin=b"x")
 
 
 def test_files_as_bytes(kit, ws):

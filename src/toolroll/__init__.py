@@ -14,9 +14,9 @@ from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileInfo, FileOps
+    from toolroll.host.shell.command_result import Completed
     from toolroll.host.shell.exec_ops import ExecOps, Executed
     from toolroll.kit import Kit
-    from toolroll.program_calls import Completed
 
 __version__ = "0.1.0"
 
@@ -48,7 +48,7 @@ __all__ = [
 
 _LAZY = {
     "Kit": "kit",
-    "Completed": "program_calls",
+    "Completed": "host.shell.command_result",
     "FileInfo": "host.files.file_ops",
     "FileOps": "host.files.file_ops",
     "ExecOps": "host.shell.exec_ops",

@@ -7,7 +7,7 @@ import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
@@ -49,6 +49,7 @@ from toolroll.wording import DialectWording
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileOps
+    from toolroll.host.files.spill import Spill
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
     from toolroll.host.mcp.server import McpServer, RemoteTool
@@ -69,6 +70,8 @@ class Kit(ProgramCalls):
     folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
     `files` and `commands` are operations in place of local files and local commands.
     """
+
+    _spill: Spill | None = None  # another kit's
 
     def __init__(
         self,
@@ -127,7 +130,7 @@ class Kit(ProgramCalls):
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings, files, commands)
+        self._services = services = Services(workspace, state_dir, *own, settings, files, commands, self._spill)
         services.open_fork_kit = None if files or commands else partial(ForkedKit, self)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
@@ -409,7 +412,7 @@ class Kit(ProgramCalls):
         """Give everything back, end every job; the kit cannot be used afterwards."""
         self._services.close()
 
-    def __enter__(self) -> Kit:
+    def __enter__(self) -> Self:
         """Import the tools and the search: a kit that is entered is about to show them, and no call waits then."""
         self._executor.prepare()
         self._services.prepare()
@@ -423,7 +426,7 @@ class ForkedKit(Kit):
     """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
 
     def __init__(self, base: Kit, fork: Fork, number: int) -> None:
-        self._base, self._fork = base, fork
+        self._base, self._fork, self._spill = base, fork, base._services.spill
         self.number = number
         """What `commit` and `discard` of the base know it by."""
         approve = base._services.guard.approver

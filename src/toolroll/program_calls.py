@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
 
 from toolroll.dialect import View
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.files.archive.pack import Packed
     from toolroll.host.files.archive.unpack import Unpacked
-    from toolroll.host.runtime.call import Call
-    from toolroll.host.shell.supervisor import RunningCommand
+    from toolroll.host.shell.command_result import Completed
     from toolroll.services import CallOptions
     from toolroll.text.files.changes import Change
 
@@ -33,24 +32,6 @@ OUTPUT_BYTES = 64 << 20
 _AFTER_SECONDS = 60  # of the call, after the command has ended
 _PATH = (Parameter("path", {}, required=True, path=True),)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that `Kit.exec` ran to its end."""
-
-    stdout: bytes
-    stderr: bytes
-    code: int | None
-    """The exit code; 128 and the number of the signal that ended it; None if it could not be had."""
-    changes: list[Change]
-    """What it changed in the workspace."""
-    outcome: str = "exited"
-    """Or "timed_out", "killed", "memory" or "processes"."""
-    truncated: bool = False
-    """Whether a stream was longer than the limit: then the first part is here."""
-    notes: list[str] = field(default_factory=list)
-    """What is to be said about the changes, as when they cannot be undone."""
 
 
 class ProgramCalls:
@@ -89,7 +70,7 @@ class ProgramCalls:
 
         def run(ctx: Context) -> Completed:
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
-            return _complete(ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given), limit, ctx.call)
+            return ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
 
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
         return self._run("exec", Effect.SHELL, run, shown, ctx)
@@ -155,18 +136,6 @@ class ProgramCalls:
         tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program")
         made: T = self._executor.run(View(name, tool), arguments, ctx or self.context())
         return made
-
-
-def _complete(ran: RunningCommand, limit: int, call: Call) -> Completed:
-    from toolroll.host.shell.command_result import exit_code
-
-    assert ran.ended is not None, "it was waited for"
-    assert ran.errors is not None, "its streams are kept apart"
-    outputs = [ran.output, ran.errors]
-    stdout, stderr = (one.read(0, limit) for one in outputs)
-    truncated = any(one.total > limit for one in outputs)
-    outcome = str(ran.ended.outcome), truncated
-    return Completed(stdout, stderr, exit_code(ran.ended.status), call.changes, *outcome, call.notes)
 
 
 def _check_variables(env: Mapping[str, str]) -> dict[str, str]:

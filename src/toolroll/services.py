@@ -109,12 +109,15 @@ class Services:
         settings: Settings,
         files: FileOps | None = None,
         commands: ExecOps | None = None,
+        spill: Spill | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
-        With `files`, tools work on those, and what needs local files is refused; `commands` run commands.
+        With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
+        another kit's, where long outputs are kept for both.
         """
         self.session = session
+        self._shared_spill = spill
         self.limits = limits
         self.guard = guard
         self.taint = Taint(guard)
@@ -142,8 +145,9 @@ class Services:
         closing.callback(self.state.close)
         with suppress(OSError):  # a folder that cannot be written to is spoken of when something is to be kept
             self.state.hold()
-        self.spill = Spill(self.state)
-        closing.callback(self.spill.close)
+        self.spill = self._shared_spill or Spill(self.state)
+        if self._shared_spill is None:
+            closing.callback(self.spill.close)
         self.guard.remember(Grants(self.state))
 
     def _open_files(self, closing: ExitStack, profile: Profile) -> None:

@@ -195,6 +195,17 @@ def show_openhands_tasks(kept: Any) -> str:
     return "\n".join(rows) if kept.todos else "No task list found. Make one with plan."
 
 
+def show_claude_polled(polled: Any) -> str:
+    """How a background command stands, and what it has printed."""
+    return "\n\n".join(
+        [
+            f"<status>{'running' if polled.state == 'running' else 'completed'}</status>",
+            *([f"<exit_code>{polled.exit_code}</exit_code>"] if polled.exit_code is not None else []),
+            *([f"<stdout>\n{polled.output.rstrip()}\n</stdout>"] if polled.output.strip() else []),
+        ]
+    )
+
+
 def show_openhands_command(done: Any) -> str:
     """What a command printed, its folder and its exit code."""
     printed = done.output.rstrip("\n")

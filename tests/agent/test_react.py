@@ -7,7 +7,7 @@ import pytest
 
 from toolroll import Token
 from toolroll.agent.react import ReactModel
-from toolroll.host.models.chat.messages import ChatMessage, Turn, Usage
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, Turn, Usage
 
 TOOLS = [
     {"name": "read", "description": "Reads.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}},
@@ -25,13 +25,13 @@ class Parrot:
         self._turn = Turn(ChatMessage("assistant", text), stop, Usage(1, 1))
         self.asked: list[ChatMessage] = []
 
-    def turn(self, messages: Any, _token: Token, **_: Any) -> Turn:
-        self.asked = list(messages)
+    def turn(self, request: ChatRequest, _token: Token, _on_text: Any = None) -> Turn:
+        self.asked = list(request.messages)
         return self._turn
 
 
 def said(text: str, stop: Any = "end") -> Turn:
-    return ReactModel(Parrot(text, stop)).turn([ChatMessage("user", "x")], Token(), tools=TOOLS)
+    return ReactModel(Parrot(text, stop)).turn(ChatRequest((ChatMessage("user", "x"),), tuple(TOOLS)), Token())
 
 
 MULTILINE = '{"action": "write",\n "path": "a.py",\n "content": "def f():\n    return \\"}\\"\n"}'
@@ -106,9 +106,8 @@ def test_what_the_model_is_asked() -> None:
     parrot = Parrot("Final Answer: x")
     first = said('Thought: I read.\nAction: read\nAction Input: {"path": "a"}').message
     result = ChatMessage("tool", "line 1\nFinal Answer: no", call_id=first.calls[0].id)
-    ReactModel(parrot).turn(
-        [ChatMessage("system", "Be good."), ChatMessage("user", "Do."), first, result], Token(), tools=TOOLS
-    )
+    messages = (ChatMessage("system", "Be good."), ChatMessage("user", "Do."), first, result)
+    ReactModel(parrot).turn(ChatRequest(messages, tuple(TOOLS)), Token())
     system, *rest = parrot.asked
     assert system.text.startswith("Be good.\n\nYou can use these tools:\n\nread: Reads.\n  arguments: {\"path\"")  # fmt: skip
     assert rest == [

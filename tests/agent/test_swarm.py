@@ -15,7 +15,7 @@ from toolroll import Kit, Token
 from toolroll.agent.loop import RunOutcome
 from toolroll.agent.presets import PRESETS, Preset
 from toolroll.agent.swarm import SwarmReport, WorkerReport, run_swarm
-from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -36,10 +36,10 @@ class Script:
     def __init__(self, **steps: list[tuple[str, dict[str, Any]] | str]) -> None:
         self._steps = steps
 
-    def turn(self, messages: Any, _token: Token, **_: Any) -> Turn:
+    def turn(self, request: ChatRequest, _token: Token, _on_text: Any = None) -> Turn:
         import json
 
-        every = list(messages)
+        every = request.messages
         part = next(name for name in self._steps if f"Your part is {PARTS[name]}" in every[0].text)
         said = self._steps[part][sum(one.role == "assistant" for one in every)]
         if isinstance(said, str):

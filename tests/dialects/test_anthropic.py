@@ -48,4 +48,7 @@ def test_a_file_is_made_and_changed(kit, ws):
 
 def test_a_restart_is_taken(kit):
     assert kit.call("bash", {"restart": True}).text == "(no output)"
+    for neither in ({}, {"restart": False}):
+        refused = kit.call("bash", neither)
+        assert (refused.ok, refused.text) == (False, "The `command` is empty. Give one to run.")
     assert kit.call("bash", {"command": "echo hi"}).text == "hi"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.host.convert.files import pdf
 from tests.waiting import until
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -168,6 +169,32 @@ def test_a_background_shell_is_looked_at_and_killed(call, ws):
     assert look(call, "<stdout>", bash_id="bash_1") == "<status>running</status>\n\n<stdout>\nc\n</stdout>"
     assert call("KillShell", shell_id="1").text.startswith("Successfully killed shell: 1 (echo a;")
     assert call("BashOutput", bash_id="1").text.startswith("<status>completed</status>")
+
+
+def test_a_background_task_is_waited_for_and_stopped(call):
+    started = call("Bash", command="sleep 1.2; echo done; sleep 30", run_in_background=True)
+    assert "ID: 1" in started.text
+    look = {"task_id": "1", "timeout": 100}
+    assert call("TaskOutput", block=True, **look).text == "<status>running</status>"
+    assert call("TaskStop", task_id="1").data == {
+        "message": "Successfully stopped task: 1",
+        "task_id": "1",
+        "task_type": "local_bash",
+        "command": "sleep 1.2; echo done; sleep 30",
+    }
+    assert call("TaskStop").text == "Which job? Give the `task_id` to kill."
+    assert call("TaskOutput", block=False, **look).text.startswith("<status>completed</status>")
+
+
+def test_pages_of_a_pdf(call, put):
+    put({"a.pdf": pdf("first page", "second page", "third page")})
+    assert call("Read", file_path="a.pdf", pages="2-3").text == (
+        "     1\t[page 2: Chapter 2]\n     2\tsecond page\n     3\t\n     4\t[page 3: Chapter 3]\n     5\tthird page"
+    )
+    assert call("Read", file_path="a.pdf", pages="9").text == "'a.pdf' has no text on pages 9."
+    assert call("Read", file_path="a.pdf", pages="last").text == (
+        "`pages` is a number or a range such as 1-5, not 'last'."
+    )
 
 
 def test_lines_that_a_filter_leaves_out_are_gone(call):

@@ -11,7 +11,7 @@ PARAMETERS = {
     "read_file": ("file_path", "start_line end_line"),
     "grep_search": (
         "pattern",
-        "dir_path include_pattern names_only case_sensitive fixed_strings context before after no_ignore max_matches_per_file "
+        "dir_path include_pattern exclude_pattern names_only case_sensitive fixed_strings context before after no_ignore max_matches_per_file "
         "total_max_matches",
     ),
     "glob": ("pattern", "dir_path case_sensitive respect_git_ignore respect_gemini_ignore"),
@@ -64,6 +64,14 @@ def test_matches_ignore_case_unless_told_otherwise(kit, put):
     )
     assert kit.call("grep_search", {"pattern": "two", "names_only": True}).text == "Found 1 files with matches:\na.txt"
     assert kit.call("grep_search", {"pattern": "two", "case_sensitive": True}).text.startswith("No matches found")
+
+
+def test_lines_that_match_the_exclude_pattern_are_left_out(kit, put):
+    put({"a.txt": "a one\nb\nc one test\nd\n", "b.txt": "one Test\nx\n"})
+    found = kit.call("grep_search", {"pattern": "one", "exclude_pattern": "test", "context": 1}).text
+    assert found == "Found 1 match:\n---\nFile: a.txt\nL1: a one\nL2- b\nL3- c one test\nL4- d\n---"
+    found = kit.call("grep_search", {"pattern": "one", "exclude_pattern": "test", "total_max_matches": 1}).text
+    assert found == "Found 1 match:\n---\nFile: a.txt\nL1: a one\n---"
 
 
 def test_a_change_needs_an_instruction_and_shows_what_it_did(kit, put):

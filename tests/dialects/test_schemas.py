@@ -96,7 +96,7 @@ KOOPA = {
 }
 N = "number"
 CLAUDE_CODE = {
-    "Read": {"file_path!": S, "offset": I, "limit": I},
+    "Read": {"file_path!": S, "offset": I, "limit": I, "pages": S},
     "Write": {"file_path!": S, "content!": S},
     "Edit": {"file_path!": S, "old_string!": S, "new_string!": S, "replace_all": B},
     "MultiEdit": {"file_path!": S, "edits!": A},
@@ -111,6 +111,8 @@ CLAUDE_CODE = {
     },
     "BashOutput": {"bash_id!": S, "filter": S},
     "KillShell": {"shell_id!": S},
+    "TaskOutput": {"task_id!": S, "block!": B, "timeout!": N},
+    "TaskStop": {"task_id": S, "shell_id": S},
     "NotebookEdit": {"notebook_path!": S, "cell_id": S, "new_source!": S, "cell_type": S, "edit_mode": S},
     "TodoWrite": {"todos!": A},
     "WebFetch": {"url!": S, "prompt!": S},

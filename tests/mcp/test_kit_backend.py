@@ -178,6 +178,13 @@ def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path,
     backend.close()
 
 
+def test_a_prompt_is_filled_with_what_it_is_given(backend):
+    names = [one["name"] for one in backend.prompts()]
+    assert "fix-tests" in names
+    (message,) = backend.prompt("fix-tests", {"target": "tests/x"})["messages"]
+    assert "Make the tests of tests/x pass." in message["content"]["text"]
+
+
 def test_a_tool_that_there_is_not(backend):
     with pytest.raises(UnknownItemError, match=r"There is no tool 'nope'. There are: "):
         backend.call("nope", {}, Peer())
@@ -255,7 +262,7 @@ def test_completion_of_paths_handles_and_notes(backend, put):
     def paths(typed):
         return backend.complete(prompt, {"name": "target", "value": typed})
 
-    assert paths("t") == ["tests/", "top.py"]
+    assert (paths("t"), paths("a")) == (["tests/", "top.py"], [])  # not the files of folders below
     assert paths("tests/a") == ["tests/a_test.py"]
     assert (paths("none/x"), paths("../")) == ([], [])
     assert backend.complete(prompt, {"name": "other", "value": ""}) == []
@@ -306,6 +313,18 @@ def test_rooted_it_waits_to_be_told_where(ws, tmp_path, put):
     backend.set_root(str(ws))
     call.join(20)
     assert folders == [str(ws)]
+    backend.close()
+
+
+def test_a_workspace_that_is_refused_still_has_tools_and_each_call_says_why(tmp_path):
+    def open_kit(folder, approve):
+        return Kit(folder or "/", state_dir=tmp_path / "state", approve=approve)
+
+    backend = KitBackend(open_kit)
+    assert "read" in [one["name"] for one in backend.tools()]
+    answer = backend.call("read", {"path": "a.txt"}, Peer())
+    assert answer["isError"] is True
+    assert "is the whole machine: name a folder for the work" in answer["content"][0]["text"]
     backend.close()
 
 

@@ -369,10 +369,19 @@ def test_the_log_goes_to_those_who_ask_at_the_level_they_ask_for(talk):
     one.start()
     one.session.tell("error", "before")
     assert one.ask("logging/setLevel", {"level": "warning"})[-1]["result"] == {}
-    one.session.tell("info", "small")
-    one.session.tell("error", "large")
-    params = {"level": "error", "logger": "toolroll", "data": "large"}
-    assert one.said[2:] == [{"jsonrpc": "2.0", "method": "notifications/message", "params": params}]
+    for level in ("info", "warning", "error"):
+        one.session.tell(level, f"of level {level}")
+    assert [message["params"] for message in one.said[2:]] == [
+        {"level": level, "logger": "toolroll", "data": f"of level {level}"} for level in ("warning", "error")
+    ]
+
+
+def test_the_list_of_tools_is_known_once_it_was_given(talk):
+    one = talk()
+    one.start()
+    assert one.session.listed is False
+    assert "at_length" in [tool["name"] for tool in one.ask("tools/list")[-1]["result"]["tools"]]
+    assert one.session.listed is True
 
 
 def test_roots_are_asked_for_only_where_they_matter(talk, ws):

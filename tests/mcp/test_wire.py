@@ -20,6 +20,7 @@ from toolroll.mcp.wire import (
     describe,
     encode,
     make_error,
+    make_result,
     parse,
     parse_each,
 )
@@ -87,6 +88,7 @@ def test_a_line_that_is_too_long_is_passed_over_and_the_next_is_read():
         ([b"on", b"e\ntwo\nth", b"ree", b"\n", b"\n \n", b"four\nfi"], 100, [b"one", b"two", b"three", b"four"]),
         ([b"one\nto", b"o lon", b"g, and", b" passed over", b"\n", b"two\n"], 6, [b"one", b"", b"two"]),
         ([b"too long", b" at first\ntwo\nth", b"ree\n"], 6, [b"", b"two", b"three"]),
+        ([b"just", b"it", b"\n", b"too big", b"\n"], 6, [b"justit", b""]),
     ],
 )
 def test_lines_come_in_any_pieces(pieces, most, expected):
@@ -202,16 +204,21 @@ def test_an_answer_is_due_by_the_time_of_the_first_one_that_waits(monkeypatch):
     writer = LineWriter(write)
     assert (writer.due, writer.busy) == (False, False)
     writer.put(1)
-    assert (writer.due, writer.busy) == (False, True)
+    assert (writer.due, writer.busy, writer._bytes) == (False, True, 2)
     now[0] += 1
     writer.put(2)
     assert writer.due
     writer.flush()
     assert (writer.due, writer.busy, os.read(read, 100)) == (False, False, b"1\n2\n")
+    assert writer._bytes == 0
     writer.put(3)
     assert not writer.due
     os.close(read)
     os.close(write)
+
+
+def test_a_result_has_the_id_of_its_request():
+    assert make_result("a", {"x": 1}) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
 
 
 def test_an_error_has_data_only_where_there_is_some():

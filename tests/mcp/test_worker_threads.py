@@ -214,6 +214,35 @@ def test_only_the_reader_is_the_reader(scene):
     go.set()
 
 
+def test_a_spare_thread_becomes_the_reader_before_a_new_one_is_made():
+    threads = WorkerThreads(lambda: None, lambda _: None)
+    threads._threads, threads._spare, threads._busy = 3, 2, True
+    threads._promote()
+    assert (threads._threads, threads._spare, threads._busy, threads._reader) == (3, 1, False, None)
+    assert threads._help() is True  # it was promoted already
+    assert (threads._threads, threads._spare) == (3, 2)
+    threads._spare = worker_threads._MAX_SPARE_THREADS
+    assert threads._help() is False
+    assert (threads._threads, threads._spare) == (2, 4)
+    threads._spare, threads._ended = 0, True
+    assert threads._help() is False
+    assert (threads._threads, threads._spare) == (1, 0)
+
+
+def test_a_thread_is_busy_until_it_is_done_or_no_longer_the_reader():
+    threads = WorkerThreads(lambda: None, lambda _: None)
+    threads._reader = threading.get_ident()
+    seen = []
+    assert threads._do(lambda: seen.append(threads._busy)) is True
+    assert (seen, threads._busy, threads._serial) == ([True], False, 1)
+    assert [threads._sleeps(quiet) for quiet in (99, 100)] == [False, True]
+    threads._reader = None
+    assert threads._do(seen.append, 1) is False
+    assert (threads._busy, threads._stir.is_set(), threads._sleeps(100)) == (True, True, False)
+    assert threads._read() is False  # the input ends
+    assert threads._ended
+
+
 def test_few_threads_stay_when_there_is_nothing_to_do(scene):
     go, busy = threading.Event(), queue.Queue()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolroll.policy.secret_files import (
+from toolroll.policy.secrets import (
     holds_credential,
     holds_secret,
     is_secret_name,

@@ -16,7 +16,7 @@ from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Relay
 from toolroll.executor import parse_arguments
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
-from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, Fault, Result, ToolError
@@ -146,7 +146,8 @@ class Agent:
 
     def ask(self, conversation: Conversation, token: CancelToken) -> Turn:
         model = react.ReactModel(self.model) if self.preset.style == "react" else self.model
-        return model.turn(conversation.messages, token, tools=self.kit.definitions("mcp"), on_text=self._on_text)
+        request = ChatRequest(tuple(conversation.messages), tuple(self.kit.definitions("mcp")))
+        return model.turn(request, token, self._on_text)
 
     def _notify(self, record: Record) -> None:
         for watch in self._watch:

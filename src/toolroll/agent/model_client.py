@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from toolroll.host.models.chat.messages import ChatMessage, Turn
+    from toolroll.host.models.chat.messages import ChatRequest, Turn
     from toolroll.host.models.chat.model import OnText
     from toolroll.host.runtime.cancellation import CancelToken
 
@@ -16,13 +15,5 @@ class ModelClient(Protocol):
 
     name: str
 
-    def turn(
-        self,
-        messages: Iterable[ChatMessage],
-        token: CancelToken,
-        *,
-        tools: Iterable[Mapping[str, Any]] = (),
-        stop: Iterable[str] = (),
-        on_text: OnText | None = None,
-    ) -> Turn:
+    def turn(self, request: ChatRequest, token: CancelToken, on_text: OnText | None = None) -> Turn:
         """The next turn of the model. Raises ModelError."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall, Turn
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
@@ -48,25 +48,17 @@ class ReactModel:
         self._model = model
         self.name = model.name
 
-    def turn(
-        self,
-        messages: Iterable[ChatMessage],
-        token: CancelToken,
-        *,
-        tools: Iterable[Mapping[str, Any]] = (),
-        stop: Iterable[str] = (),
-        on_text: OnText | None = None,
-    ) -> Turn:
-        given = list(tools)
-        asked = [_as_text(one) for one in messages]
-        rules = _RULES.format(tools="\n".join(map(_describe_tool, given)))
+    def turn(self, request: ChatRequest, token: CancelToken, on_text: OnText | None = None) -> Turn:
+        asked = [_as_text(one) for one in request.messages]
+        rules = _RULES.format(tools="\n".join(map(_describe_tool, request.tools)))
         at = 1 if asked and asked[0].role == "system" else 0
         asked[:at] = [ChatMessage("system", "\n\n".join([*(one.text for one in asked[:at]), rules]))]
-        turn = self._model.turn(asked, token, stop=(f"\n{_OBSERVATION}", *stop), on_text=on_text)
+        stop = (f"\n{_OBSERVATION}", *request.stop)
+        turn = self._model.turn(replace(request, messages=tuple(asked), tools=(), stop=stop), token, on_text)
         if turn.stop in ("length", "refused"):
             return turn
         number = sum(one.role == "assistant" for one in asked) + 1
-        return _parse_turn(turn, {str(one["name"]): one["inputSchema"] for one in given}, number)
+        return _parse_turn(turn, {str(one["name"]): one["inputSchema"] for one in request.tools}, number)
 
 
 def _describe_tool(tool: Mapping[str, Any]) -> str:

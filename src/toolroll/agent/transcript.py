@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
-from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall, Turn, Usage
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn, Usage
 
 if TYPE_CHECKING:
     from toolroll.host.models.chat.model import OnText
@@ -142,17 +142,9 @@ class ReplayModel:
         self.name = next((one.model for one in recorded if isinstance(one, StartRecord)), "?")
         self._turns = iter([_build_turn(one) for one in recorded if isinstance(one, AssistantRecord)])
 
-    def turn(
-        self,
-        messages: Iterable[ChatMessage],
-        token: CancelToken,
-        *,
-        tools: Iterable[Mapping[str, Any]] = (),
-        stop: Iterable[str] = (),
-        on_text: OnText | None = None,
-    ) -> Turn:
-        """The next recorded turn, whatever the messages are; ModelError after the last one."""
-        del messages, tools, stop
+    def turn(self, request: ChatRequest, token: CancelToken, on_text: OnText | None = None) -> Turn:
+        """The next recorded turn, whatever the request is; ModelError after the last one."""
+        del request
         token.check()
         turn = next(self._turns, None)
         if turn is None:

@@ -24,6 +24,7 @@ _WHERE = {
     "mcp": "mcp.COMMAND",
     "agent": "agent.COMMAND",
     "swarm": "swarm.COMMAND",
+    "try": "try_command.COMMAND",
     "journal": "journal.JOURNAL",
     "blame": "journal.BLAME",
     "undo": "journal.UNDO",

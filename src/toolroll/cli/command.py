@@ -94,7 +94,12 @@ def make_parser(command: Command, width: int | None = None) -> ArgumentParser:
 
 def parse(command: Command, argv: Sequence[str]) -> Namespace:
     """Parse the options of one command; raises UsageError."""
-    args = make_parser(command, _WIDTH).parse_intermixed_args(list(argv))
+    words = list(argv)
+    many = next((one for one in command.options if one.is_positional and one.many), None)
+    at = words.index("--") if many is not None and "--" in words else len(words)
+    args = make_parser(command, _WIDTH).parse_intermixed_args(words[:at])
+    if many is not None:  # what is behind "--" is taken as it is
+        getattr(args, many.name).extend(words[at + 1 :])
     for option in command.options:
         value: Any = getattr(args, option.name)
         if option.choices is not None and value != option.default and not args.help:

@@ -1,5 +1,7 @@
 """Anthropic's client tools, by their API types: text_editor_20250728 and bash_20250124."""
 
+from dataclasses import replace
+
 from toolroll import vendor_shapes
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View
 from toolroll.tools.files.edit import edit
@@ -17,6 +19,12 @@ AFTER = Param(
     schema={"anyOf": None, "type": "integer", "minimum": 0},
 )
 
+RESTART = Param(
+    default=False,
+    decode={True: "reset", False: "kept"}.get,
+    description="Begin in the workspace again",
+    schema={"type": "boolean", "enum": None},
+)
 _TEXT = Param("insert_text", decode=lambda text: text or "\n", schema={"minLength": None})
 
 
@@ -68,10 +76,12 @@ DIALECT = Dialect(
         View(
             "bash",
             bash,
-            {"command": Param(default="", decode=lambda text: text or ":", description="Command to run")},
+            {
+                "command": Param(default="", description="Command to run"),
+                "folder": replace(RESTART, name="restart"),
+            },
             fixed={"detach": False, "on_timeout": "say"},
-            unused={"restart": Param(schema={"type": "boolean"}, description="Nothing is kept between commands")},
-            description="Run a shell command, confined to the workspace.",
+            description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",
         ),
     ),
     profile=Profile(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from toolroll import formats
+from toolroll import formats, vendor_shapes
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.host.search.grep_report import Matches
 from toolroll.policy.limits import Limits
@@ -32,6 +32,7 @@ _SHELL = Param(
     schema={"type": "string", "pattern": r"^(bash_)?[0-9]{1,9}$"},
 )
 _TIMEOUT = milliseconds(120_000, most=600_000, clamp=True)
+_WAIT = milliseconds(30_000, most=300_000, clamp=True)
 _OUTPUTS = {"content": "content", "files_with_matches": "files", "count": "count"}
 _EDITS = {
     "type": "array",
@@ -76,8 +77,10 @@ DIALECT = Dialect(
                     schema=_COUNT,
                 ),
                 "limit": Param(description="How many lines to read."),
+                "pages": Param(description="Pages of a PDF to read, such as 3 or 1-5."),
             },
-            description="Read a file as `cat -n` shows it, 2000 lines at most; images as images, notebooks as cells.",
+            description="Read a file as `cat -n` shows it, 2000 lines at most; images as images, notebooks as cells, "
+            "PDF and office files as their text.",
             text=partial(ShownLines.numbered, form="{:>6}\t{}"),
             data=formats.file_object,
         ),
@@ -200,8 +203,9 @@ DIALECT = Dialect(
                     description="Has no effect: commands are always confined.", schema={"type": "boolean"}
                 )
             },
-            fixed={"detach": False, "on_failure": "raise"},
-            description="Run a bash command. Of an output of more than 30000 characters both ends are shown.",
+            fixed={"detach": False, "on_failure": "raise", "folder": "kept"},
+            description="Run a bash command in the folder that the last one ended in. Of an output of more than 30000 "
+            "characters both ends are shown.",
             text=lambda ran: str(ran).replace(
                 f"Still running as job {ran.job}.", f"Command running in background with ID: {ran.job}"
             ),
@@ -219,13 +223,7 @@ DIALECT = Dialect(
             },
             fixed={"action": "output", "new": True},
             description="Show what a background shell has printed since the last look, and how it stands.",
-            text=lambda polled: "\n\n".join(
-                [
-                    f"<status>{'running' if polled.state == 'running' else 'completed'}</status>",
-                    *([f"<exit_code>{polled.exit_code}</exit_code>"] if polled.exit_code is not None else []),
-                    *([f"<stdout>\n{polled.output.rstrip()}\n</stdout>"] if polled.output.strip() else []),
-                ]
-            ),
+            text=vendor_shapes.show_claude_polled,
         ),
         View(
             "KillShell",
@@ -235,6 +233,33 @@ DIALECT = Dialect(
             description="End a background shell.",
             text=lambda ended: f"Successfully killed shell: {ended.id} ({ended.command})",
             data=lambda ended: {"message": f"Successfully killed shell: {ended.id}", "shell_id": str(ended.id)},
+        ),
+        View(
+            "TaskOutput",
+            job,
+            {
+                "id": replace(_SHELL, name="task_id"),
+                "block": Param(description="Wait for its end.", required=True),
+                "wait": replace(_WAIT, name="timeout", required=True, schema={**_WAIT.schema, "type": "number"}),
+            },
+            fixed={"action": "output", "new": True},
+            description="Show what a background command has printed since the last look, after its end or a time.",
+            text=vendor_shapes.show_claude_polled,
+        ),
+        View(
+            "TaskStop",
+            job,
+            {"id": replace(_SHELL, name="task_id", required=False)},
+            fixed={"action": "kill"},
+            aliases={"shell_id": "task_id"},
+            description="End a background command.",
+            text=lambda ended: f"Successfully stopped task: {ended.id} ({ended.command})",
+            data=lambda ended: {
+                "message": f"Successfully stopped task: {ended.id}",
+                "task_id": str(ended.id),
+                "task_type": "local_bash",
+                "command": ended.command,
+            },
         ),
         View(
             "NotebookEdit",

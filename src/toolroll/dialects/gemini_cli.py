@@ -83,6 +83,7 @@ DIALECT = Dialect(
                     encode=lambda value: not value,
                     description="Tell upper from lower case",
                 ),
+                "without": Param("exclude_pattern", description="Regular expression of lines to leave out"),
                 "literal": "fixed_strings",
                 "context": "context",
                 "before": "before",

@@ -1,8 +1,10 @@
 """OpenHands' default agent tools: terminal, file_editor and task_tracker, with grep and glob."""
 
+from dataclasses import replace
+
 from toolroll import vendor_shapes
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View
-from toolroll.dialects.anthropic import AFTER, CREATE, PATH, REPLACE, VIEW
+from toolroll.dialects.anthropic import AFTER, CREATE, PATH, REPLACE, RESTART, VIEW
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.insert import insert
 from toolroll.tools.files.undo import undo
@@ -42,13 +44,13 @@ DIALECT = Dialect(
                     description="Seconds, at most 600",
                     schema={"minimum": 0, "maximum": None},
                 ),
+                "folder": replace(RESTART, name="reset"),
             },
             fixed={"detach": False, "most": _OUTPUT_CHARS, "on_timeout": "say"},
             unused={
                 "is_input": Param(schema={"type": "boolean", "enum": [False]}, description="Commands take no input"),
-                "reset": Param(schema={"type": "boolean"}, description="Nothing is kept between commands"),
             },
-            description="Run a shell command, confined to the workspace.",
+            description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",
             text=vendor_shapes.show_openhands_command,
         ),
         Bundle(

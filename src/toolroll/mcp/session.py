@@ -322,9 +322,7 @@ class StdioSession:
         stateless = request.meta is not None
         can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
         peer = StdioPeer(request, can, None if stateless else self._ask, self._client_of(request))
-        name, arguments = request.params.get("name"), request.params.get("arguments")
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            name, arguments = request.text("name"), request.table("arguments")  # an absent value is no error
+        name, arguments = request.text("name"), request.table("arguments")
         try:
             return self.backend.call(name, arguments, peer)
         except UnknownItemError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-from toolroll.policy.secret_files import is_secret_name, secret_values
+from toolroll.policy.secrets import is_secret_name, secret_values
 
 LOOKING = frozenset({"GET", "HEAD"})
 """Methods that ask a server for something and change nothing there."""

@@ -143,7 +143,7 @@ def _lines_on(text: AnyStr, at: int, feed: AnyStr) -> int:
     return at
 
 
-def _lines_alike(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
+def lines_alike(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
     """How many lines two texts begin with alike, and how many of the others they end with alike."""
     most = min(len(a), len(b))
     head = next((at for at in range(most) if a[at] != b[at]), most)
@@ -153,7 +153,7 @@ def _lines_alike(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
 
 def changed_blocks(a: Sequence[str], b: Sequence[str], at: tuple[int, int] = (0, 0), depth: int = 0) -> Iterator[Block]:
     """The runs of lines that differ, in their order. Linear: lines that both texts have once tie them together."""
-    head, tail = _lines_alike(a, b)
+    head, tail = lines_alike(a, b)
     a, b, at = a[head : len(a) - tail], b[head : len(b) - tail], (at[0] + head, at[1] + head)
     if not a and not b:
         return

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from toolroll.text.diff import Block, changed_blocks
 from toolroll.text.lines import split
-
-_MOST_WORK = 1000 * 1000  # pairs of lines that may be compared; a larger change counts as one
-
-Block = tuple[int, int, int, int]
-"""Lines from and to (from 0, without the last) of the old text, and those that stand there now."""
 
 
 def find_new(
@@ -19,10 +15,10 @@ def find_new(
 
     A line that was itself changed may still have its old thing; each old thing is found once.
     """
-    places = _Places(before, after)
+    blocks = list(changed_blocks(split(before), split(after)))
     known: dict[Hashable, list[tuple[int, int]]] = {}
     for line, said in old:
-        known.setdefault(said, []).append(places.now(line - 1))
+        known.setdefault(said, []).append(_now(blocks, line - 1))
     fresh = []
     for at, (line, said) in enumerate(new):
         held = known.get(said, [])
@@ -34,37 +30,13 @@ def find_new(
     return fresh
 
 
-class _Places:
-    """Where the lines of an old text are in the new one."""
-
-    def __init__(self, before: str, after: str) -> None:
-        self._blocks = _changes(split(before), split(after))
-
-    def now(self, line: int) -> tuple[int, int]:
-        """The lines where an old line may be: itself, or all that replaced it."""
-        moved = 0
-        for a1, a2, b1, b2 in self._blocks:
-            if line < a1:
-                break
-            if line < a2:
-                return b1, b2
-            moved = b2 - a2
-        return line + moved, line + moved + 1
-
-
-def _changes(a: list[str], b: list[str]) -> list[Block]:
-    head = 0
-    while head < min(len(a), len(b)) and a[head] == b[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
-        tail += 1
-    old, new = a[head : len(a) - tail], b[head : len(b) - tail]
-    if not old and not new:
-        return []
-    if len(old) * len(new) > _MOST_WORK:
-        return [(head, len(a) - tail, head, len(b) - tail)]
-    import difflib
-
-    found = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [(head + i, head + j, head + k, head + m) for kind, i, j, k, m in found if kind != "equal"]
+def _now(blocks: Sequence[Block], line: int) -> tuple[int, int]:
+    """The lines where an old line may be: itself, or all that replaced it."""
+    moved = 0
+    for a1, a2, b1, b2 in blocks:
+        if line < a1:
+            break
+        if line < a2:
+            return b1, b2
+        moved = b2 - a2
+    return line + moved, line + moved + 1

@@ -43,8 +43,10 @@ def test_two_processes_do_not_lose_each_others_files(store: SessionStore) -> Non
 
 def test_a_session_that_was_idle_for_a_day_is_over(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.save(SavedSession("s"), "src", {"a": SEEN})
-    later = time.time() + IDLE_SECONDS + 1
-    monkeypatch.setattr(time, "time", lambda: later)
+    used = store.load("s").used
+    monkeypatch.setattr(time, "time", lambda: used + IDLE_SECONDS - 1)
+    assert store.load("s").cwd == "src"
+    monkeypatch.setattr(time, "time", lambda: used + IDLE_SECONDS)
     assert store.load("s") == SavedSession("s")
     assert store.all() == []
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from toolroll import Kit
+from toolroll.host.shell.process_group import process_registry
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 
@@ -34,6 +35,8 @@ def processes(word: str) -> list[int]:
 @pytest.fixture
 def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]]:
     """Open a kit with a server that misbehaves, called "h"."""
+    registry = process_registry()
+    registry.leave(registry.enter(lambda: None))  # the first one opens what all of a process share
     before, others = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
     kits: list[Kit] = []
 

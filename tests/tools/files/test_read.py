@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from tests.host.convert.files import pdf
 from toolroll.formats import mcp_result
+from toolroll.result import Suggestion
 from toolroll.tools.files.read import read
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -15,6 +17,15 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 def test_lines_are_numbered_from_one(ctx, put):
     put({"a.txt": "one\ntwo\r\n\nfour"})
     assert str(read(ctx, "a.txt")) == "1\tone\n2\ttwo\n3\t\n4\tfour"
+
+
+def test_a_document_is_its_text_by_lines(ctx, put):
+    put({"a.PDF": pdf("one\ntwo", "three"), "text.pdf": "no document\n"})
+    shown = read(ctx, "a.PDF", limit=3)
+    assert str(shown) == "1\t[page 1: Chapter 1]\n2\tone\n3\ttwo"
+    assert shown.more == Suggestion("read", {"path": "a.PDF", "offset": 4})
+    assert str(read(ctx, "a.PDF", offset=4)) == "4\t\n5\t[page 2: Chapter 2]\n6\tthree"
+    assert str(read(ctx, "text.pdf")) == "1\tno document"
 
 
 @pytest.mark.parametrize(

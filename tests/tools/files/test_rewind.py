@@ -62,7 +62,7 @@ def test_what_others_changed_is_listed_and_nothing_is_done(kit, ws):
     before = tree(ws)
     result = kit.rewind(0)
     assert result.error.code == "Conflict"
-    assert result.error.details == {"refused": [f"{name} (changed by others since entry {number}, write)" for name, number in (("a", 1), ("c", 3))]}  # fmt: skip
+    assert result.error.details == {"refused": [f"{name!r} (changed by others since entry {number}, write)" for name, number in (("a", 1), ("c", 3))]}  # fmt: skip
     assert tree(ws) == before
 
 
@@ -71,7 +71,7 @@ def test_a_content_that_is_gone_is_listed(kit, ws):
     write(kit, "a", "two")
     for blob in ws.parent.rglob("journal/blobs/*"):
         blob.unlink()
-    assert "a (its content before entry 2, write, is not kept)" in kit.rewind(1).text
+    assert "'a' (its content before entry 2, write, is not kept)" in kit.rewind(1).text
     assert (ws / "a").read_text() == "two"
 
 
@@ -79,19 +79,19 @@ def test_what_was_never_kept_is_listed_or_left_alone(open_kit, ws, put):
     put({"large": "x" * 2000, "small": "s"})
     kit = open_kit(limits={"undo_file_bytes": 1000})
     kit.call("bash", {"command": "echo > large; echo > small"})
-    assert kit.rewind(0).error.details == {"refused": ["large (its content before entry 1, bash, is not kept)"]}
+    assert kit.rewind(0).error.details == {"refused": ["'large' (its content before entry 1, bash, is not kept)"]}
     assert (ws / "small").read_text() == "\n"
     assert "Not put back, because the contents were not kept: 'large'." in kit.rewind(0, partial=True).text
     assert ((ws / "large").read_text(), (ws / "small").read_text()) == ("\n", "s")
 
 
-@pytest.mark.parametrize("to", ["nowhere", "9", "-1", "²"])
+@pytest.mark.parametrize("to", ["nowhere", "9", "-1", "²", "9" * 5000])
 def test_no_such_point(kit, to):
     write(kit, "a", "one")
     kit.checkpoint("somewhere")
     said = kit.rewind(to).text
     assert f"no point {to!r}" in said
-    assert "Checkpoints: somewhere. Or give an entry, 0 to 2." in said
+    assert "Checkpoints: 'somewhere'. Or give an entry, 0 to 2." in said
 
 
 def test_it_is_recorded(ctx):

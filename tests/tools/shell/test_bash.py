@@ -165,6 +165,39 @@ def test_cancelling_ends_it(kit, ws, tier):
     assert time.monotonic() - started < 50
 
 
+FOLDERS = [  # a command, and the folder that the next one begins in
+    ("cd sub && echo hi", "sub"),
+    ("set -euC; cd deep; exit 3", "sub/deep"),
+    ("(cd /); bash -c 'cd /'; exec true", "sub/deep"),
+    ("trap 'echo bye' EXIT; cd ..", "sub/deep"),
+    ("cd /tmp", "."),
+    ("cd sub/deep", "sub/deep"),
+    ("rmdir ../deep", "."),
+]
+
+
+def test_the_folder_of_the_shell_is_kept_where_a_dialect_asks_for_it(open_kit, ws, tier):
+    (ws / "sub" / "deep").mkdir(parents=True)
+    shell = open_kit("anthropic")
+    for command, folder in FOLDERS:
+        text = shell.call("bash", {"command": command}).text
+        here = shell.call("bash", {"command": 'pwd; echo "[$BASH_ENV]"'}).text
+        assert here == f"{os.path.normpath(ws / folder)}\n[]", command
+    assert text.splitlines()[:2] == [
+        "(no output)",
+        "The next command begins in the workspace again: 'sub/deep' is outside, or gone.",
+    ]
+    assert shell.call("bash", {"command": "cd sub"}).text == "(no output)\nThe next command begins in 'sub'."
+    shell.call("bash", {"restart": True})
+    assert shell.call("bash", {"command": "pwd"}).text == str(ws)
+
+
+def test_the_folder_is_not_kept_otherwise(kit, put, ws):
+    put({"sub/a": ""})
+    kit.call("bash", {"command": "cd sub"})
+    assert kit.call("bash", {"command": "pwd"}).text == str(ws)
+
+
 def test_closing_the_kit_ends_it(kit, ws, tier):
     from concurrent.futures import ThreadPoolExecutor
 

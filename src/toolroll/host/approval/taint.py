@@ -104,7 +104,7 @@ class Taint:
                 self._scan()
 
     def _scan(self) -> None:
-        from toolroll.policy.secret_files import holds_secret
+        from toolroll.policy.secrets import holds_secret
         from toolroll.policy.taint import values_in
 
         waiting, self._waiting, self._size = self._waiting, [], 0

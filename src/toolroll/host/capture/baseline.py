@@ -52,7 +52,7 @@ class TreeBaseline:
         self._attributes: dict[str, dict[str, bytes]] = {}
         self._pending: set[str] = set()  # files whose content is still to be looked at
         self._indexes: list[tuple[int, ...] | None] = []
-        self._is_loaded = False
+        self._is_loaded = self._is_saved = False
         self._entered: tuple[str, int] | None = None
 
     def update(self) -> None:
@@ -67,12 +67,13 @@ class TreeBaseline:
             changed |= {path: self.stamp(path) for path in self._restaged()}
         for path in self._pending:
             changed.setdefault(path, self.stamp(path))
-        if not changed and stamps == self._indexes:
+        if not changed and stamps == self._indexes and self._is_saved:
             return
         self._indexes = stamps
         try:
             self._take(changed)
             self._save()
+            self._is_saved = True
             self.leave()
         except BaseException:
             self.listing, self._sources, self._attributes = {}, {}, {}  # the next time, everything is looked at
@@ -104,7 +105,7 @@ class TreeBaseline:
                 self._keep_attributes(path)
             else:
                 self._pending.add(path)
-        self.listing = listing
+        self.listing, self._is_saved = listing, False
 
     def stamp(self, path: str) -> Stamp | None:
         """What stood at a path; None for nothing."""
@@ -187,6 +188,7 @@ class TreeBaseline:
             with open(os.path.join(self._state.path, FOLDER, _FILE), "rb") as file:
                 version, *saved = marshal.loads(file.read())
             if version == _VERSION:
+                self._is_saved = True
                 self.listing, self._sources, self._attributes, pending, self._indexes = saved
                 self._pending = set(pending)
         return bool(self.listing)

@@ -90,6 +90,21 @@ class Converter:
             raise errors.make_error("empty", 0, path, format)
         return made
 
+    def read(self, data: bytes, path: str, pages: str = "") -> str | None:
+        """The text of a document with its notes, all of it or of pages such as "3" or "1-5"; None if it is none."""
+        format = formats.of_body(data, "application/octet-stream", path)
+        if format is None:
+            return None
+        found = self.convert(data, path, format)
+        if pages:
+            first, dash, last = pages.partition("-")
+            if not first.isdecimal() or (dash and not last.isdecimal()):
+                raise ToolError(ErrorCode.VALIDATION, f"`pages` is a number or a range such as 1-5, not {pages!r}.")
+            found.parts = [one for one in found.parts if int(first) <= one.page <= int(last or first)]
+            if not found.parts:
+                raise ToolError(ErrorCode.VALIDATION, f"{path!r} has no text on pages {pages}.")
+        return "\n".join([found.text, *(f"({note})" for note in found.notes)])
+
     def _read_scanned(self, data: bytes, path: str, pages: list[int], made: Converted) -> None:
         """Add the text of pages that are pictures, where it can be read."""
         if not available(formats.SCANNED):

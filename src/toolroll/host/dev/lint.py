@@ -14,8 +14,8 @@ from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
-from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
 from toolroll.text.dev.lint.readers import faults as faults_in
+from toolroll.text.dev.lint.results import Finding, LintOutput, Rewritten
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:

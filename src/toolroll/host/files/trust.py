@@ -260,7 +260,7 @@ def _homes() -> set[str]:
 
 def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
     """The secret paths of every home in a wide workspace."""
-    from toolroll.policy.secret_files import secret_paths
+    from toolroll.policy.secrets import secret_paths
 
     every = {home for home in homes if home != "/"} | {"/root"}
     for folder in ("/home", "/Users"):

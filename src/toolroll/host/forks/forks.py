@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.merge import Merge
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.files.changes import Change
+from toolroll.text.files.changes import Change, change_rows, describe_changes
 from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
+from toolroll.text.truncate import bound
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.forks.views import ForkKind, Node
+    from toolroll.host.runtime.call import Call
+    from toolroll.host.shell.command_result import CommandResult
 
-_MAX_OPEN = 100
+_MAX_OPEN = 1000
+_MAX_DIFF_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,19 @@ class OpenFork:
     number: int
     fork: Fork
     kit: Any
-    title: str = ""
+    held: bool = False
+    """Whether it was made for one command: then it goes when all of it was merged."""
 
     def rows(self, paths: Sequence[str] = ()) -> list[ForkChange]:
         """What differs: everything, or at these paths and beneath them."""
         found = self.fork.compare()
         return found if not paths else [one for one in found if any(_is_at(one.path, path) for path in paths)]
+
+    def context(self, call: Call, cwd: str) -> Any:
+        """The context for a tool that does the work of a call in this fork instead."""
+        ctx = self.kit.context(token=call.token, message=call.message, progress=call.progress, cwd=cwd)
+        ctx.call.name, ctx.call.arguments = call.name, call.arguments
+        return ctx
 
     def changes(self) -> list[Change]:
         return summarize(self.rows())
@@ -59,10 +70,14 @@ class Forks:
         self._lock = threading.Lock()
         self._open: dict[int, OpenFork] = {}
         self._last = 0
+        self._merged: set[int] = set()
         self._open_kit = open_kit
 
-    def open(self, kind: ForkKind | None = None, title: str = "") -> OpenFork:
+    def open(self, kind: ForkKind | None = None, *, held: bool = False) -> OpenFork:
         """Make a fork, with a kit on it."""
+        for merged in self._merged:
+            self.drop(merged)
+        self._merged.clear()
         if self._open_kit is None:
             raise ToolError(ErrorCode.UNSUPPORTED, "Forks need local files and commands, which this kit has not.")
         with self._lock:
@@ -72,7 +87,7 @@ class Forks:
             number = self._last
         fork = open_fork(self._root, self._max_bytes, kind)
         try:
-            made = OpenFork(number, fork, self._open_kit(fork, number), title)
+            made = OpenFork(number, fork, self._open_kit(fork, number), held)
         except BaseException:
             fork.close()
             raise
@@ -96,6 +111,33 @@ class Forks:
         rows = found.rows(paths)
         Merge(files).apply(rows)
         found.fork.accept(rows)
+        if found.held and not paths:  # dropped later: this call may still fail, and be taken back
+            self._merged.add(number)
+        return summarize(rows)
+
+    def hold(self, call: Call, cwd: str, run: Callable[[Any], CommandResult]) -> CommandResult:
+        """Run a command in a fork, and say what it changed there. The fork goes if that is nothing."""
+        held = self.open(held=True)
+        try:
+            result = run(held.context(call, cwd))
+            if result.job is not None:
+                raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+            rows = held.rows() if result.outcome == "exited" else []
+        except BaseException:
+            self.drop(held.number)
+            raise
+        if rows:
+            return _describe(held.number, rows, result)
+        self.drop(held.number)
+        return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
+
+    def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
+        """Make a fork what the workspace is at these paths."""
+        found = self.get(number)
+        rows = found.rows(paths)
+        with found.kit.journal.entry("discard", found.kit.session, "") as recorder:
+            back = [ForkChange(row.path, row.fork, row.base, False) for row in rows]
+            Merge(found.kit.context().files.recording(recorder)).apply(back)
         return summarize(rows)
 
     def drop(self, number: int) -> None:
@@ -109,6 +151,16 @@ class Forks:
     def close(self) -> None:
         for number in list(self._open):
             self.drop(number)
+
+
+def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
+    """The result of a held command, with what it changed."""
+    changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
+    line = describe_changes(changes)
+    said = f"{line} All of it is held as fork {number}, nothing in the workspace: use `commit` or `discard`."
+    meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
+    note = "\n".join(filter(None, [result.note, said, shown]))
+    return replace(result, note=note, meta={**result.meta, **meta})
 
 
 def _is_at(path: str, wanted: str) -> bool:

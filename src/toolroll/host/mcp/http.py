@@ -17,7 +17,7 @@ from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import Request, prepare
 from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 from toolroll.host.jsonrpc.framing import RpcDict, decode_messages
-from toolroll.host.mcp.session import STATELESS
+from toolroll.host.mcp.session import STATELESS, Headers, Params
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
@@ -135,14 +135,7 @@ class HttpTransport:
         self.version = ""
         self.gone: GoneError | None = None
 
-    def ask(
-        self,
-        method: str,
-        params: dict[str, Any],
-        token: CancelToken,
-        deadline: float,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
+    def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any:
         number = next(self._numbers)
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         # The headers of the first answer are needed too, so it is read to its end.
@@ -188,7 +181,7 @@ class HttpTransport:
 
     def _post(
         self,
-        message: dict[str, Any],
+        message: Params,
         token: CancelToken,
         deadline: float,
         into: Callable[[bytes], None],

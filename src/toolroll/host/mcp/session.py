@@ -26,6 +26,11 @@ _MAX_LIST_BYTES = 16_000_000
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
+Params = dict[str, Any]
+Headers = Mapping[str, str] | None
+"""For HTTP only."""
+
+
 class Transport(Protocol):
     """Sends messages to one server, over pipes or HTTP."""
 
@@ -34,16 +39,9 @@ class Transport(Protocol):
     @property
     def gone(self) -> GoneError | None: ...
 
-    def ask(
-        self,
-        method: str,
-        params: dict[str, Any],
-        token: CancelToken,
-        deadline: float,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any: ...
-    def notify(self, method: str, params: dict[str, Any]) -> None: ...
-    def subscribe(self, params: dict[str, Any]) -> None: ...
+    def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any: ...
+    def notify(self, method: str, params: Params) -> None: ...
+    def subscribe(self, params: Params) -> None: ...
     def close(self, how: str = "was closed", wait: float = 0.0) -> None: ...
 
 
@@ -84,14 +82,14 @@ class McpSession:
     def ask(
         self,
         method: str,
-        params: dict[str, Any],
+        params: Params,
         token: CancelToken,
         deadline: float,
         *,
         progress: Progress | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers = None,
     ) -> dict[str, Any]:
-        """The result of a request; `headers` are for HTTP only."""
+        """The result of a request."""
         number = next(self._numbers)
         meta: dict[str, Any] = self._envelope() if self.transport.version == STATELESS else {}
         if progress is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.jsonrpc.connection import Connection, GoneError
 from toolroll.host.jsonrpc.framing import LineFraming
 
 if TYPE_CHECKING:
+    from toolroll.host.mcp.session import Headers, Params
     from toolroll.host.mcp.spawn import McpProcess
     from toolroll.host.runtime.cancellation import CancelToken
 
@@ -33,14 +34,8 @@ class StdioTransport:
     def gone(self) -> GoneError | None:
         return self._connection.gone
 
-    def ask(
-        self,
-        method: str,
-        params: dict[str, Any],
-        token: CancelToken,
-        deadline: float,
-        headers: Mapping[str, str] | None = None,  # noqa: ARG002 - HTTP only
-    ) -> Any:
+    def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any:
+        del headers
         return self._connection.request(method, params).wait(token, deadline)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 """Language models: `chat` asks them, `embedding` turns texts into vectors and reranks passages.
 
-The fronts are `chat.config.load_model`, `embedding.embedder.Embedder` and `embedding.reranker.Reranker`.
+The fronts are `chat.config.load_model`, `embedding.embedder.Embedder` and `embedding.server.Reranker`.
 May import host/http and host/runtime.
 """

@@ -15,7 +15,7 @@ from functools import lru_cache
 from toolroll.host.files.system import ETC, FOLDERS, carve_out, real
 from toolroll.host.runtime.launcher import is_beneath, outermost
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
-from toolroll.policy.secret_files import holds_credential, is_secret_name, may_hold_credential, secret_paths
+from toolroll.policy.secrets import holds_credential, is_secret_name, may_hold_credential, secret_paths
 from toolroll.result import ErrorCode, ToolError
 
 # In the home folder: never as a whole, for there is more in them than tools.

@@ -93,7 +93,7 @@ def _ripgrep_lines(rows: Sequence[GrepRow], numbers: bool) -> Iterator[str]:
         last = row
 
 
-def matched_parts(rows: Sequence[GrepRow], query: Query, compiled: Compile) -> list[GrepRow]:
+def _matched_parts(rows: Sequence[GrepRow], query: Query, compiled: Compile) -> list[GrepRow]:
     """A row for each match that is not empty, with its text alone."""
     from toolroll.text.edit.replace import Finder
 
@@ -105,14 +105,36 @@ def matched_parts(rows: Sequence[GrepRow], query: Query, compiled: Compile) -> l
     return [replace(lines[line - 1], column=column, text=part.partition("\n")[0]) for line, column, part in found]
 
 
-def keep_files(found: GrepResult, patterns: tuple[str, ...]) -> None:
-    """Leave out the rows of files that match none of some globs; without globs, nothing."""
-    if not patterns:
-        return
-    matcher = globs.GlobFilter(tuple(map(globs.compile, patterns)))
-    found.rows = [row for row in found.rows if matcher.includes(row.path)]
-    found.matches = sum(1 for row in found.rows if row.column)
-    found.files = len({row.path for row in found.rows})
+def keep_rows(
+    found: GrepResult, query: Query, compiled: Compile, files: tuple[str, ...], without: str | None, *, alone: bool
+) -> None:
+    """Leave out the rows of files that match none of some globs, and lines that another expression matches too.
+
+    `alone`: a row for each match, with its text alone.
+    """
+    if files:
+        matcher = globs.GlobFilter(tuple(map(globs.compile, files)))
+        found.rows = [row for row in found.rows if matcher.includes(row.path)]
+    if without:
+        found.rows = _drop_lines(found.rows, without, query, compiled)
+    if files or without:
+        found.matches = sum(1 for row in found.rows if row.column)
+        found.files = len({row.path for row in found.rows})
+    if alone:
+        found.rows = _matched_parts(found.rows, query, compiled)
+
+
+def _drop_lines(rows: Sequence[GrepRow], pattern: str, query: Query, compiled: Compile) -> list[GrepRow]:
+    """The rows without matches of an expression, and without context that is left without a match."""
+    from toolroll.text.edit.replace import Finder
+
+    finder = Finder(pattern, regex=True, case=not query.ignore_case, words=False, compiled=compiled)
+    dropped = {line for _, (line, _) in finder.places("\n".join([row.text for row in rows]))}
+    left = [replace(row, column=0) if at in dropped else row for at, row in enumerate(rows, 1)]
+    # Lines of one file that follow each other differ from their places in the list by the same number.
+    runs = groupby(enumerate(left), lambda one: (one[1].path, one[1].line - one[0]))
+    groups = [[row for _, row in run] for _, run in runs]
+    return [row for group in groups if any(row.column for row in group) for row in group]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from toolroll.host.approval.auto_run import AutoRunFiles, note
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class SealedText:
     """A text in a file without a name, which nothing can write to. A command that gets `fd` reads it at `path`."""
 
-    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False) -> None:
+    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False, sealed: bool = True) -> None:
         """`label` stands for the path where a command is shown; `display_word`: the approver reads the text as well.
 
         `main`: it is the last word, and the processes that the command starts find it too, as multiprocessing needs.
@@ -44,7 +44,7 @@ class SealedText:
         self.shown = shown
         self.main = main and sys.platform == "linux"
         self.fd = -1
-        self.fd = create_nameless_file(text.encode(), sealed=True)
+        self.fd = create_nameless_file(text.encode(), sealed=sealed)
         self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
         self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
 
@@ -52,7 +52,7 @@ class SealedText:
         """What a command has printed, with the label in place of the path."""
         return self._paths.sub(self.label, output)
 
-    def __enter__(self) -> SealedText:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,6 +68,21 @@ class SealedText:
             self.fd = -1
 
 
+class FolderReport(SealedText):
+    """A start file of bash, in whose place the shell writes its folder when it ends."""
+
+    _TEXT = """trap "pwd -P >|$BASH_ENV 2>/dev/null" EXIT; unset BASH_ENV"""
+
+    def __init__(self) -> None:
+        super().__init__(self._TEXT, "", sealed=False)
+
+    def read(self) -> str | None:
+        """The folder; None if the shell was killed, or has set a trap of its own. A command can write anything."""
+        found = os.pread(self.fd, _MAX_PATH_BYTES, 0).decode("utf-8", "replace").removesuffix("\n")
+        return found if found.startswith("/") else None
+
+
+_MAX_PATH_BYTES = 4096
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
 Word = str | SealedText  # A word of a command, or a text that it reads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.host.files.spill import Spill
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.command_launcher import StartedCommand
     from toolroll.host.shell.jobs import Job
     from toolroll.host.shell.output import CapturedOutput
+    from toolroll.text.files.changes import Change
 
 On = Literal["say", "raise"]
 
@@ -48,6 +49,7 @@ class CommandRun:
     launched: StartedCommand
     spill: Spill
     job: Job | None = None
+    note: str = ""
 
     @property
     def outcome(self) -> str:
@@ -73,6 +75,24 @@ class CommandRun:
         """What it printed to stderr, when that was asked for apart."""
         errors = self.launched.running.errors
         return ShownOutput("") if errors is None else show_output(errors, self.spill, most, keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that `Kit.exec` ran to its end."""
+
+    stdout: bytes
+    stderr: bytes
+    code: int | None
+    """The exit code; 128 and the number of the signal that ended it; None if it could not be had."""
+    changes: list[Change]
+    """What it changed in the workspace."""
+    outcome: str = "exited"
+    """Or "timed_out", "killed", "memory" or "processes"."""
+    truncated: bool = False
+    """Whether a stream was longer than the limit: then the first part is here."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be said about the changes, as when they cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +171,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     missing = programs.find_missing(said) if failed else None
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
-    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
+    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes(), ran.note)
     code = exit_code(ran.status)
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code}
     began = int(ran.launched.at * 1000)

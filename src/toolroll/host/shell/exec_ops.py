@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from toolroll.host.files.file_ops import OpsRoot
 from toolroll.host.shell.command_launcher import SealedText, StartedCommand, Word, Writes
-from toolroll.host.shell.command_result import CommandRun, ShownOutput
+from toolroll.host.shell.command_result import CommandRun, Completed, ShownOutput
 from toolroll.host.shell.shell import Shell
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
@@ -84,6 +84,10 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run`: the folder that a shell elsewhere ends in is not known."""
+        return self.run(text or ":" if restart else text, cwd=cwd, seconds=seconds, **how)
+
     def program(
         self,
         argv: Sequence[Word],
@@ -116,7 +120,25 @@ class ExecShell(Shell):
         if done is not None and merge and done.errors:
             done = Executed(done.status, done.output + done.errors)
         launched = StartedCommand(cast("RunningCommand", None), began, "replaced", True, where, [], [])
-        return ExecRun(launched, self._spill, None, done, time.time() - began)
+        return ExecRun(launched, self._spill, done=done, took=time.time() - began)
+
+    def run_bytes(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str,
+        seconds: float,
+        stdin: bytes,
+        extra: Mapping[str, str],
+        kept_bytes: int,
+    ) -> Completed:
+        if stdin or extra:
+            refuse()
+        run: Callable[..., CommandRun] = self.run if isinstance(command, str) else self.words
+        ran = cast("ExecRun", run(command, cwd=cwd, seconds=seconds, merge=False))
+        streams = (ran.done.output, ran.done.errors) if ran.done is not None else (b"", b"")
+        stdout, stderr = (one[:kept_bytes] for one in streams)
+        return Completed(stdout, stderr, ran.status, [], ran.outcome, any(len(one) > kept_bytes for one in streams))
 
     def _folder(self, cwd: str) -> str:
         """The folder of a command, relative to the workspace; SecurityError for one outside of it."""

@@ -18,6 +18,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
+    FolderReport,
     SealedText,
     StartedCommand,
     Word,
@@ -25,7 +26,7 @@ from toolroll.host.shell.command_launcher import (
     display_word,
     prepare_words,
 )
-from toolroll.host.shell.command_result import CommandRun
+from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.host.shell.supervisor import RunningCommand
     from toolroll.policy.commands import CommandRules, Judgement
     from toolroll.policy.decision import Rule
 
@@ -105,15 +105,42 @@ class Shell:
         merge: bool = True,
         detach_after: float | None = None,
         reads: bool = False,
+        report: FolderReport | None = None,
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
 
-        With `reads` it then reads what is written to the job.
+        With `reads` it then reads what is written to the job. `report` gets the folder that bash ends in.
         """
         self._authorise_text(text, cwd, program)
         how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how |= {} if report is None else {"extra": {"BASH_ENV": report}}
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
+
+    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
+        """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
+
+        `restart` goes back to `cwd` first, and then needs no command.
+        """
+        session = self._for().session
+        if restart:
+            self._entered.pop(session, None)
+            text = text or ":"
+        here = self._entered.get(session, cwd)
+        try:
+            os.close(self._launcher.folder(here))
+        except (ToolError, OSError):  # it is gone
+            here = cwd
+        with FolderReport() as report:
+            ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
+            ended = report.read() or here
+        try:
+            self.enter(session, ended)
+        except (ToolError, OSError):
+            self._entered.pop(session, None)
+            return replace(ran, note=f"The next command begins in the workspace again: {ended!r} is outside, or gone.")
+        there = self.entered(session)
+        return ran if there == os.path.normpath(here) else replace(ran, note=f"The next command begins in {there!r}.")
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -156,7 +183,7 @@ class Shell:
         stdin: bytes,
         extra: Mapping[str, str],
         kept_bytes: int,
-    ) -> RunningCommand:
+    ) -> Completed:
         """Run a text of shell, or words without one, to its end if the policy lets it; its streams are kept apart."""
         if isinstance(command, str):
             self._authorise_text(command, cwd)
@@ -170,7 +197,11 @@ class Shell:
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
-        return self._settle(launched, display_word(argv[-1]), patience=None).launched.running
+        ran, call = self._settle(launched, display_word(argv[-1]), patience=None), self._for()
+        outputs = [one for one in (launched.running.output, launched.running.errors) if one is not None]
+        stdout, stderr = (one.read(0, kept_bytes) for one in outputs)
+        how_much = any(one.total > kept_bytes for one in outputs), call.notes
+        return Completed(stdout, stderr, exit_code(ran.status), call.changes, ran.outcome, *how_much)
 
     def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
         import shlex

@@ -320,19 +320,18 @@ def _replace_elided(text: str, old: str, new: str) -> EditResult:
     result, done, spans = text, 0, []
     for piece, counterpart in zip(pieces, wanted, strict=True):
         if piece == counterpart:
-            at = result.find(piece, done)
-            found = (at, at + len(piece)) if at >= 0 and result.count(piece) == 1 else None
-            if found is None:
-                raise _out_of_order(piece)
+            found = find_exact(result, piece, 2)
+            start, end = (found[0].start, found[0].end) if len(found) == 1 else (-1, -1)
         else:
             one = replace(result, piece, counterpart)
-            found = one.spans[0]
-            if found[0] < done:
-                raise _out_of_order(piece)
-            grown = len(one.text) - len(result)
-            result, found = one.text, (found[0], found[1] + grown)
-        spans.append(found)
-        done = found[1]
+            start, end = one.spans[0][0], one.spans[0][1] + len(one.text) - len(result)
+            result = one.text
+        if start < done:
+            begin = piece.strip().split("\n")[0]
+            what = f"The piece that begins with {begin!r} is not found once and in this order."
+            raise ToolError(ErrorCode.CONFLICT, what)
+        spans.append((start, end))
+        done = end
     first, last = (result.count("\n", 0, at) + 1 for at in (spans[0][0], spans[-1][1]))
     return EditResult(result, tuple(spans), "lines left out", (first, last))
 
@@ -345,8 +344,3 @@ def _pieces(text: str) -> list[str]:
         else:
             pieces[-1].append(line)
     return ["\n".join(piece) for piece in pieces]
-
-
-def _out_of_order(piece: str) -> ToolError:
-    start = piece.strip().split("\n")[0]
-    return ToolError(ErrorCode.CONFLICT, f"The piece that begins with {start!r} is not found once and in this order.")

@@ -127,7 +127,7 @@ def find_near(source: EditSource, quoted: Sequence[str], *, alike: bool = True) 
 
     `alike`: if no line is equal, the likest ones.
     """
-    if len(source.text) > _MOST_TEXT:
+    if len(source.text) > _MOST_TEXT or len(quoted) > len(source.lines):
         return []
     places: dict[str, list[int]] = {}
     for number, line in enumerate(source.squeezed[1:-1].split("\n")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolroll.text.diff import lines_alike
 from toolroll.text.patch.model import FilePatch, Hunk, unreadable
 
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\b.*|-{5,9} SEARCH")
@@ -48,21 +49,15 @@ def _name(above: Sequence[str]) -> str:
     """The name of a file in the lines above a block, the nearest first; empty if none looks like one."""
     for line in reversed(above):
         bare = _DRESS.sub("", line.strip())
-        if (
-            bare
-            and not line.strip().startswith("```")
-            and (" " not in bare or "/" in bare)
-            and re.search(r"[./]\w", bare)
-        ):
+        named = re.search(r"[./]\w", bare) and (" " not in bare or "/" in bare)
+        if named and not line.strip().startswith("```"):
             return bare
     return ""
 
 
 def _hunk(old: Sequence[str], new: Sequence[str], line: int) -> Hunk:
     """The lines that both begin or end with are only shown."""
-    most = min(len(old), len(new))
-    head = next((at for at in range(most) if old[at] != new[at]), most)
-    tail = next((at for at in range(most - head) if old[-1 - at] != new[-1 - at]), most - head)
+    head, tail = lines_alike(old, new)
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
     marks = " " * head + "-" * len(gone) + "+" * len(come) + " " * tail
     return Hunk(marks, (*old[:head], *gone, *come, *old[len(old) - tail :]), line=line)

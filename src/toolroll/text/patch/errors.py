@@ -122,8 +122,8 @@ def applied(names: Sequence[str], line: int) -> ToolError:
 def added_twice(view: FileLines, side: Side, place: int) -> ToolError:
     """The hunk fits, but the lines that it adds stand near there."""
     what = (
-        f"fits only at line {place + 1}, and the lines that it adds are in the file already, near line "
-        f"{(side.hint or 0) + 1}. Leave it out if it is done; else give more lines around the change."
+        f"fits only at line {place + 1}, and the lines that it adds, or most of them, are in the file already, near "
+        f"line {(side.hint or 0) + 1}. Leave it out if it is done; else give more lines around the change."
     )
     return _error(view, side, what)
 

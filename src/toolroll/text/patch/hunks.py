@@ -11,19 +11,7 @@ from toolroll.text.patch.model import Hunk, unreadable
 
 _HEADER = re.compile(r"@@ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@(.*))?$")
 _WORDLESS = re.compile(r"[-+@,.\s\d\u2026]*")
-_MARKED = re.compile(r"[ +-]*")
-_DOUBTFUL = ("\\", "\n", "\r")  # what may belong to the hunk above, by its first character
 _VERSION = re.compile(r"\d+\.\d+|$")
-
-
-class HunkLines(list[str]):
-    """The lines of a patch, and the first character of each (a line feed for an empty line) as one text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text.split("\n"))
-        if not self[-1]:
-            self.pop()
-        self.firsts = "".join([line[:1] or "\n" for line in self])
 
 
 @dataclass(slots=True)
@@ -62,7 +50,7 @@ def is_hunk(line: str) -> bool:
     return line.startswith("@@") and not line.startswith("@@@")
 
 
-def read(lines: HunkLines, at: int) -> tuple[Hunk, int]:
+def read(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
     """The hunk whose header is line `at` (from 0), and the line after it."""
     header = lines[at].rstrip("\r")
     begin = at + 1
@@ -72,17 +60,9 @@ def read(lines: HunkLines, at: int) -> tuple[Hunk, int]:
         return _filled(Hunk("", (), section=section, line=begin), _body(lines, begin))
     starts, counts = (int(found[1]), int(found[3])), (int(found[2] or 1), int(found[4] or 1))
     section = (found[5] or "").strip()
-    if (end := _at_once(lines, begin, *counts)) is not None:
-        texts, marks = tuple([line[1:] for line in lines[begin:end]]), lines.firsts[begin:end]
-        return Hunk(marks, texts, *starts, section, counted=_counts(marks) == counts, line=begin), end
     body = _body(lines, begin, counts)
     hunk = Hunk("", (), *starts, section, counted=body.agrees, line=begin)
     return _filled(hunk, body if body.agrees else _body(lines, begin))
-
-
-def _counts(marks: str) -> tuple[int, int]:
-    """How many old and new lines there are."""
-    return len(marks) - marks.count("+"), len(marks) - marks.count("-")
 
 
 def _filled(hunk: Hunk, body: _Body) -> tuple[Hunk, int]:
@@ -105,19 +85,6 @@ def _open(body: _Body, number: int) -> tuple[bool, bool]:
             unreadable(number, f"in this hunk a line without a newline is not the last of the {side} file.")
         flags.append(bool(marks))
     return flags[0], flags[1]
-
-
-def _at_once(lines: HunkLines, at: int, olds: int, news: int) -> int | None:
-    """The end of all lines with a mark, when the header counts just these, or when surely nothing else ends there."""
-    found = _MARKED.match(lines.firsts, at)
-    marks = found[0] if found else ""
-    end = at + len(marks)
-    if _counts(marks) == (olds, news):
-        sure = not lines.firsts.startswith(_DOUBTFUL, end)
-    else:
-        clear = end == len(lines) or _ends(lines, end)
-        sure = clear and not any(line.startswith("--") for line in lines[at:end])
-    return end if marks and sure else None
 
 
 def _body(lines: Sequence[str], at: int, counts: tuple[int, int] | None = None) -> _Body:

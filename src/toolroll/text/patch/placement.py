@@ -47,7 +47,7 @@ def _by_number(view: FileLines, sides: Sequence[Side]) -> list[Placed]:
     found = [_options(view, side, sides) for side in sides]
     options = [one for one in found if isinstance(one, HunkPlaces)]
     starts = _meant(view, options)
-    _check_drift(view, [one.side for one in options], starts, 1 if len(options) < len(found) else _TELLING)
+    _check_drift(view, [one.side for one in options], starts, partly=len(options) < len(found))
     chosen = iter(
         [Placed(one.side, at, one.relations.get(at, AS_IT_IS)) for one, at in zip(options, starts, strict=True)]
     )
@@ -123,10 +123,10 @@ def _standing(view: FileLines, side: Side, related: Mapping[int, Relation]) -> P
     return Placed(side, found[0], None) if complete and len(found) == 1 else None
 
 
-def _check_drift(view: FileLines, sides: Sequence[Side], starts: Sequence[int], letters: int) -> None:
-    """Raise if a hunk was found elsewhere while its own place is there too, but for a line that has changed.
+def _check_drift(view: FileLines, sides: Sequence[Side], starts: Sequence[int], *, partly: bool) -> None:
+    """Raise if a hunk was found elsewhere while its own place, or what it adds, is there too.
 
-    Or while all lines that it does nothing but add, of so many letters, stand near its number or the place found.
+    `partly`: other hunks are there already.
     """
     offsets = [None if one.hint is None else start - one.hint for one, start in zip(sides, starts, strict=True)]
     usual = max(offsets, key=offsets.count, default=None)
@@ -134,14 +134,20 @@ def _check_drift(view: FileLines, sides: Sequence[Side], starts: Sequence[int], 
         if side.hint is None or offset == 0 or (offset == usual and len(sides) > 1):
             continue
         for place in {side.hint, side.hint + (usual or 0)} - {start}:
-            if view.nearly(side, place):
+            if view.nearly(side, place):  # but for a line that has changed
                 raise errors.no_fit(view, side, place)
-        added = [line for line in keys(side.hunk.only_new) if line.strip()]
-        if side.hunk.removed or sum(map(str.isalnum, "".join(added))) < letters or view.stands(side, start):
-            continue
-        first, last, size = min(side.hint, start), max(side.hint, start), len(side.hunk.texts)
-        if set(view.keys[max(0, first - size) : last + size]).issuperset(added):
+        if not view.stands(side, start) and _is_added(view, side, (side.hint, start), partly):
             raise errors.added_twice(view, side, start)
+
+
+def _is_added(view: FileLines, side: Side, places: tuple[int, int], partly: bool) -> bool:
+    """The hunk only adds lines, and they stand near one of the places: all, or of a patch partly applied most."""
+    added = [line for line in keys(side.hunk.only_new) if line.strip()]
+    if side.hunk.removed or sum(map(str.isalnum, "".join(added))) < (1 if partly else _TELLING):
+        return False
+    size = len(side.hunk.texts)
+    near = set(view.keys[max(0, min(places) - size) : max(places) + size])
+    return sum(line in near for line in added) >= (len(added) // 2 + 1 if partly else len(added))
 
 
 def _as_numbered(view: FileLines, sides: Sequence[Side]) -> bool:

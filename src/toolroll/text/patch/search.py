@@ -104,7 +104,12 @@ class FileLines:
 
     def related(self, side: Side, most: int) -> dict[int, Relation]:
         """Where the hunk fits by a relation: the places of the cheapest one, or all if that one is loose."""
-        if side.strict or not "".join(side.keys).strip() or self._size > _MOST_TEXT:
+        if (
+            side.strict
+            or len(side.keys) > len(self.keys)
+            or self._size > _MOST_TEXT
+            or not any(map(str.strip, side.keys))
+        ):
             return {}
         found: dict[int, Relation] = {}
         for at in self.source.windows(side.keys):

@@ -18,7 +18,7 @@ _LINK, _MODULE, _FILE = 0o120000, 0o160000, 0o100000
 
 def parse(text: str) -> list[FilePatch]:
     """The files of a diff in their order. What stands before, between and after them is passed over."""
-    lines = body.HunkLines(strip_fence(text))
+    lines = strip_fence(text).removesuffix("\n").split("\n")
     found: list[FilePatch] = []
     at = 0
     while at < len(lines):
@@ -79,7 +79,7 @@ def _binary(at: int, name: str) -> ToolError:
     )
 
 
-def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
+def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
     hunks: list[Hunk] = []
     while True:
         start = at
@@ -91,7 +91,7 @@ def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
         hunks.append(hunk)
 
 
-def _plain(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
+def _plain(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
     """A file whose header is `---` and `+++` alone."""
     (old, never_was), (new, gone) = _named(lines, at)
     hunks, after = _hunks(lines, at + 2)
@@ -173,7 +173,7 @@ def _mode(text: str, at: int) -> int:
     return mode
 
 
-def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
+def _git(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
     """A file with a `diff --git` header."""
     start = at
     pair = names.of_git(lines[at][len("diff --git ") :].rstrip("\r"))

@@ -68,20 +68,24 @@ def _file(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
 
 def _added(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
     name = lines[at].rstrip()[len(_ADD) :].strip()
-    start = at
-    at += 1
-    content: list[str] = []
-    blanks = 0
-    while at < end and not lines[at].startswith("*** "):
-        if not lines[at].startswith("+") and lines[at].strip():
-            unreadable(at + 1, f"each line of the new file {name!r} must begin with '+'.")
-        blanks = blanks + 1 if not lines[at].startswith("+") else 0
-        content.append(lines[at][1:])
+    found, after = _marked(
+        lines, at + 1, end, "+", f"is in the new file {name!r}, of which each line must begin with '+'."
+    )
+    content = tuple(line[1:] for line in found)
+    hunks = (Hunk("+" * len(content), content, 0, 1, line=at + 2),) if content else ()
+    return FilePatch("create", None, name, hunks, bare_names=True, line=at + 1), after
+
+
+def _marked(lines: Sequence[str], at: int, end: int, marks: str, advice: str) -> tuple[Sequence[str], int]:
+    """The lines that begin with a mark or are blank, and the line after them; blank ones at the end are left out."""
+    start = last = at
+    while at < end and not lines[at].startswith(("@@", "*** ")):
+        if lines[at][:1] and lines[at][0] in marks:
+            last = at + 1
+        elif lines[at].strip():
+            unreadable(at + 1, f"{lines[at][:80]!r} {advice}")
         at += 1
-    if blanks:  # lines between this file and the next
-        del content[-blanks:]
-    hunks = (Hunk("+" * len(content), tuple(content), 0, 1, line=start + 2),) if content else ()
-    return FilePatch("create", None, name, hunks, bare_names=True, line=start + 1), at
+    return lines[start:last], at
 
 
 def _updated(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
@@ -111,29 +115,16 @@ def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
         if text := lines[at].strip("@ \t\r"):
             anchors.append(text)
         at += 1
-    found: list[str] = []
-    blanks = 0
-    while at < end and not lines[at].startswith(("@@", "*** ")):
-        line = lines[at]
-        blank = not line.startswith((" ", "+", "-"))
-        if blank and line.strip():
-            unreadable(
-                at + 1,
-                f"{line[:80]!r} does not begin with a blank, '-' or '+'. Put a blank before it if it stays.",
-            )
-        blanks = blanks + 1 if blank else 0
-        found.append(f" {line}" if blank else line)
-        at += 1
+    advice = "does not begin with a blank, '-' or '+'. Put a blank before it if it stays."
+    found, at = _marked(lines, at, end, " +-", advice)
     at_end = at < end and lines[at].rstrip() == _EOF
     if not at_end and at < end and not lines[at].startswith(("@@", _ADD, _DELETE, _UPDATE)):
         unreadable(at + 1, f"{lines[at][:80]!r} is not expected here.")
-    if blanks:  # lines between this chunk and what follows
-        del found[-blanks:]
     at += at_end
     if not found and not anchors:
         return None, at
     if not found:
         unreadable(start + 1, "no lines follow this '@@'. Give the lines to change beneath it.")
-    marks = "".join(line[0] for line in found)
-    texts = tuple(line[1:] for line in found)
+    body = [line if line.startswith((" ", "+", "-")) else f" {line}" for line in found]
+    marks, texts = "".join(line[0] for line in body), tuple(line[1:] for line in body)
     return Hunk(marks, texts, anchors=tuple(anchors), at_end=at_end, ordered=True, line=start + 1), at

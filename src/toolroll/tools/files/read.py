@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from toolroll.host.context import Context
 from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Suggestion, ToolError
@@ -14,14 +14,9 @@ from toolroll.text.shown_lines import ShownLines
 from toolroll.tool import Effect, tool
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
-_MEDIA = _IMAGES | {
-    ".bmp": "image/bmp",
-    ".svg": "image/svg+xml",
-    ".mp3": "audio/mpeg",
-    ".wav": "audio/wav",
-    ".ogg": "audio/ogg",
-    ".flac": "audio/flac",
-}
+_SOUNDS = {".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".flac": "audio/flac"}
+_MEDIA = {**_IMAGES, **_SOUNDS, ".bmp": "image/bmp", ".svg": "image/svg+xml"}
+_DOCUMENTS = (".pdf", ".docx", ".pptx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".odt", ".odp", ".epub")
 _ALL = 10**9
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
@@ -42,11 +37,12 @@ def read(
     only_images: Annotated[bool, "Refuse what is no image."] = False,
     levels: Annotated[int, Field(ge=0), "Levels of a folder to list; without any, a folder is refused."] = 0,
     span: Annotated[tuple[int, ...] | None, "First and last line to show; -1 is the end of the file."] = None,
+    pages: Annotated[str, "Pages of a document to show, such as 3 or 1-5."] = "",
     media: Annotated[bool, "Give a file of any type as it is."] = False,
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
     force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
-    """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
+    """Show a file's lines with their numbers; images as images, notebooks as cells, PDF and office files as text."""
     if media:
         return _media(ctx, path)
     if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or only_images:
@@ -55,6 +51,8 @@ def read(
         return _names(ctx, path, levels, offset, limit)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
+    if path.lower().endswith(_DOCUMENTS) and not raw and (shown := _document(ctx, path, pages, offset, limit)):
+        return shown
     offset, end = _range(ctx, path, offset, end, span, tail)
     if end is not None:
         if end < offset:
@@ -63,9 +61,8 @@ def read(
     asked = None if end is None else end - offset + 1
     part = end is not None and limit <= _PART
     found = ctx.files.window(path, offset, limit, ctx.call.token, encoding, ranged=part)
-    shown = _shown(ctx, path, list(found.lines), offset, found.total, found.ended, asked, most)
-    if shown.more is not None and end is not None:
-        shown = replace(shown, more=Suggestion("read", {**shown.more.arguments, "end": end}))
+    again = None if end is None else {"end": end}
+    shown = _shown(ctx, path, list(found.lines), offset, found.total, found.ended, asked, most, again)
     if found.encoding.guessed:
         shown = replace(shown, meta={"encoding": found.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
@@ -99,6 +96,7 @@ def _shown(
     ended: bool = False,
     asked: int | None = None,
     most: int | None = None,
+    again: dict[str, Any] | None = None,
 ) -> ShownLines:
     """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
@@ -106,7 +104,7 @@ def _shown(
     kept = lines.cut_to_fit(found, most or ctx.call.limits.line_chars, most or ctx.call.limits.output_chars)
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
-    more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
+    more = Suggestion("read", {"path": path, "offset": following, **(again or {})}) if truncated else None
     return ShownLines(
         path, "\n".join(kept), start, len(kept), total, truncated, ended=ended and not truncated, more=more
     )
@@ -138,3 +136,13 @@ def _names(ctx: Context, path: str, levels: int, offset: int, limit: int) -> Sho
 def _cells(ctx: Context, path: str, offset: int, limit: int) -> ShownLines:
     every = lines.split_bare(notebook.cells(ctx.files.read(path).text))
     return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every))
+
+
+def _document(ctx: Context, path: str, pages: str, offset: int, limit: int) -> ShownLines | None:
+    """The text of a document, or of some of its pages; None for a file that only has the name of one."""
+    from toolroll.host.convert.limits import BYTES
+
+    if (text := ctx.converter.read(ctx.files.data(path, BYTES), path, pages)) is None:
+        return None
+    every, again = lines.split_bare(text), {"pages": pages} if pages else None
+    return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every), again=again)

@@ -7,7 +7,14 @@ from functools import partial
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.search.grep_report import Matches, Output, RowWindow, Unit, keep_files, matched_parts, report
+from toolroll.host.search.grep_report import (
+    Matches,
+    Output,
+    RowWindow,
+    Unit,
+    keep_rows,
+    report,
+)
 from toolroll.host.search.search import Query, Scope
 from toolroll.schema import Field, FilePath
 from toolroll.text.search.file_types import glob_of
@@ -37,6 +44,7 @@ def grep(
     before: Annotated[int | None, Field(ge=0), "Lines before each match, instead of `context`."] = None,
     after: Annotated[int | None, Field(ge=0), "Lines after each match, instead of `context`."] = None,
     type: Annotated[str | None, "File type, such as py or rust."] = None,
+    without: Annotated[str | None, "Regular expression of lines to leave out."] = None,
     only_matching: Annotated[bool, "Show the matches alone, one a line."] = False,
     offset: Annotated[int, Field(ge=0), "Leave out so many first, counted as for `limit`."] = 0,
     unit: Annotated[Unit, "Whether `limit` counts matching lines, or those of context as well."] = "matches",
@@ -46,17 +54,15 @@ def grep(
     around = (context if lines is None else lines for lines in (before, after))
     query = Query(pattern, literal, ignore_case, whole_word, multiline, *around)
     search, where = ctx.search.of(*ctx.files.where(path))
-    within, without, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
-    scope = Scope(where, within or kinds, without, hidden, ignored, skip, depth)
+    within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
+    scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
-    narrow = kinds if within else ()  # a scope takes files that match either
     window = RowWindow(offset, limit, output, unit, numbers)
-    found = ask(query, scope, limit=None if narrow else window.max_matches, token=ctx.call.token)
-    keep_files(found, narrow)
+    also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
+    found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
+    keep_rows(found, query, compiled, also, without, alone=only_matching and output == "content")
     if ctx.files.where(path)[0] is not ctx.files.root:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
-    if only_matching and output == "content":
-        found.rows = matched_parts(found.rows, query, partial(search.expression, token=ctx.token))
     shown = report(found, window, query, replace(scope, path=path), ctx.call.limits)
     ctx.taint.notice_files({row.path for row in shown.rows if output == "content"})
     return shown

@@ -20,11 +20,10 @@ _MARKS = ";|&<>`$\n"  # of a shell
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[
-        float, Field(ge=0.1, le=600), "Seconds until it is ended; with more than 60 it goes on as a `job` after 60."
-    ] = 120,
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds until it ends; it goes on as a `job` after 60."] = 120,
     cwd: Annotated[str, "Folder to run in."] = ".",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
+    hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
     *,
     args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
@@ -37,30 +36,38 @@ def bash(
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
+    folder: Annotated[Literal["", "kept", "reset"], "Begin where the last command ended, or forget that."] = "",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
     """Run a shell command, confined to the workspace, without a terminal or input.
 
     What it leaves running is ended, unless it is a job.
     """
-    where = ctx.files.where(cwd)[1]
 
-    def run() -> CommandResult:
+    def run(ctx: Context) -> CommandResult:
+        where = ctx.files.where(cwd)[1]
+        after = _patience(ctx, detach and not hold, wait)
+        how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "reads": reads}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
         elif background:
             ran = ctx.shell.background(command, cwd=where)
+        elif folder:
+            ran = ctx.shell.run_on(command, cwd=where, seconds=timeout, restart=folder == "reset", **how)
         else:
-            after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
-            moves = detach and ctx.limits.jobs > 0
-            how: dict[str, Any] = {"merge": not apart, "detach_after": after if moves else None, "reads": reads}
-            ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, **how)
+            ran = ctx.shell.run(command, cwd=where, seconds=timeout, **how)
         return build_result(ran, most, keep)
 
-    done = run()
+    done = ctx.forks.hold(ctx.call, ctx.cwd, run) if hold else run(ctx)
     if install and done.missing and _install(ctx, done.missing):
-        done = run()
+        done = run(ctx)
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _patience(ctx: Context, detach: bool, wait: float | None) -> float | None:
+    """The seconds after which a command goes on as a job; None for one that does not."""
+    most = ctx.limits.foreground_seconds
+    return (most if wait is None else min(wait, most)) if detach and ctx.limits.jobs else None
 
 
 def _words(command: str) -> list[str]:

@@ -71,6 +71,7 @@ def job(
     wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
     *,
     new: Annotated[bool, "Show only what was not shown yet, whatever `offset` says."] = False,
+    block: Annotated[bool, "Whether `wait` counts."] = True,
     filter: Annotated[str | None, "Regular expression: show only lines that it matches."] = None,
     most: Annotated[int, Field(ge=1), "Bytes of output to show."] = _MAX_CHARS,
 ) -> JobList | Polled:
@@ -86,7 +87,7 @@ def job(
     elif action == "input" and input:
         ctx.shell.feed(one, input)
     began = monotonic()
-    if wait:
+    if wait and block:
         one.running.wait(wait, ctx.token, kill=False)
         ctx.token.check()
     polled = _poll(one, one.seen if new else offset, most)

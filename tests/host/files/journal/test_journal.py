@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from toolroll import Kit
+from toolroll import Kit, ToolError
 from toolroll.host.files.journal.entry import PathChange, PathState
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
+from toolroll.text.files.blame import BEFORE, OTHERS
 
 NAMES = st.sampled_from(["a", "b", "d/x", "d/y", "d/e/z", "n/new", "d", "link"])
 TEXTS = st.sampled_from(["", "one\n", "one\r\ntwo\r\n", "one\ntwo\none\n", "\ufeffmark\n", "no end"])
@@ -271,3 +272,50 @@ def test_steps_are_taken_back_the_last_first_where_nobody_changed_them(ws, tmp_p
     assert sorted(os.listdir(ws)) == ["back", "full", "kept", "link", "old"], "a folder with something in it stays"
     assert ((ws / "old").read_text(), stat.S_IMODE((ws / "old").stat().st_mode)) == ("old", 0o600)
     assert os.readlink(ws / "link") == "new"
+
+
+def test_all_that_came_after_a_point_is_taken_back_unless_others_changed_it(kit, ws):
+    for name in ("", " ", "7"):
+        with pytest.raises(ToolError, match="is no name of a checkpoint"):
+            kit.journal.mark(name, "", "")
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    mark = kit.journal.mark("start", "s", "m")
+    assert (mark.number, mark.session, mark.message, mark.changes) == (2, "s", "m", ())
+    kit.call("write", {"path": "a.txt", "content": "two\n"})
+    kit.call("write", {"path": "b.txt", "content": "b"})
+    (ws / "b.txt").write_text("theirs")
+    error = kit.rewind("start").error
+    assert (error.code, error.details) == (
+        "Conflict",
+        {"refused": ["b.txt (changed by others since entry 4, write)"]},
+    )
+    assert (ws / "a.txt").read_text() == "two\n"
+    (ws / "b.txt").write_text("b")
+    assert kit.rewind("start").ok
+    assert ((ws / "a.txt").read_text(), (ws / "b.txt").exists()) == ("one\n", False)
+
+
+def test_a_content_that_is_not_kept_cannot_be_taken_back_to(kit, ws):
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    kit.call("write", {"path": "a.txt", "content": "two\n"})
+    entries = kit.journal.entries()
+    states = [entries[-1].changes[0].before, entries[-1].changes[0].after, None, PathState("directory", 0o755)]
+    assert [kit.journal.content(state) for state in states] == [b"one\n", b"two\n", None, None]
+    os.unlink(f"{kit.state_dir}/journal/blobs/{states[0].content}")
+    assert kit.journal.content(states[0]) is None
+    assert kit.rewind(1).error.details == {"refused": ["a.txt (its content before entry 2, write, is not kept)"]}
+    assert (ws / "a.txt").read_text() == "two\n"
+
+
+def test_which_call_wrote_a_line_and_what_it_did(kit, ws):
+    (ws / "a.txt").write_text("zero\n")
+    kit.call("edit", {"path": "a.txt", "old": "zero\n", "new": "zero\none\n"})
+    kit.call("edit", {"path": "a.txt", "old": "one\n", "new": "one\ntwo\n"})
+    assert kit.journal.blame("a.txt", b"zero\none\ntwo\nthree\n", "utf-8") == [
+        (BEFORE, "zero\n"),
+        (1, "one\n"),
+        (2, "two\n"),
+        (OTHERS, "three\n"),
+    ]
+    ((change, diff),) = kit.journal.describe(kit.journal.entries()[-1].changes)
+    assert (change.path, "+two" in diff) == ("a.txt", True)

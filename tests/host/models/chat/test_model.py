@@ -26,7 +26,8 @@ TOOL = {
     "description": "Adds.",
     "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}},
 }
-ASK = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hä?")]
+MESSAGES = (ChatMessage("system", "Be brief."), ChatMessage("user", "Hä?"))
+ASK = ChatRequest(MESSAGES)
 both = pytest.mark.parametrize("provider", PROVIDERS)
 ways = pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 
@@ -65,7 +66,7 @@ def test_parallel_calls_and_their_answers(serve: Serve, provider: str, streams: 
     calls: tuple[Call, ...] = (("add", {"a": 1}), ("add", {"text": "ü€\n\"'"}), ("add", {}))
     server = serve(provider, Say("I add.", calls), Say("Done."), streams=streams)
     model = model_at(server)
-    turn = model.turn(ASK, Token(), tools=[TOOL])
+    turn = model.turn(ChatRequest(MESSAGES, (TOOL,)), Token())
     prefix = "call_" if provider == "openai" else "toolu_"
     assert (turn.stop, turn.message.text) == ("calls", "I add.")
     assert [(one.id, one.name) for one in turn.message.calls] == [(f"{prefix}1_{at}", "add") for at in range(3)]
@@ -78,7 +79,7 @@ def test_parallel_calls_and_their_answers(serve: Serve, provider: str, streams: 
         ChatMessage("tool", "no", call_id=turn.message.calls[1].id, failed=True),
         ChatMessage("tool", "", call_id=turn.message.calls[2].id),
     ]
-    assert model.turn([*ASK, turn.message, *answers], Token(), tools=[TOOL]).message.text == "Done."
+    assert model.turn(ChatRequest((*MESSAGES, turn.message, *answers), (TOOL,)), Token()).message.text == "Done."
     assert "iVBORw==" in server.asked[1].body.decode()
     first, second = server.bodies
     if provider == "openai":
@@ -104,10 +105,10 @@ def test_parallel_calls_and_their_answers(serve: Serve, provider: str, streams: 
 def test_broken_arguments_stay_as_they_were_and_can_be_answered(serve: Serve, provider: str) -> None:
     server = serve(provider, Say(calls=(("add", '{"a": 1'),)), Say("Sorry."))
     model = model_at(server)
-    turn = model.turn(ASK, Token(), tools=[TOOL])
+    turn = model.turn(ChatRequest(MESSAGES, (TOOL,)), Token())
     assert [one.arguments for one in turn.message.calls] == ['{"a": 1']
     told = ChatMessage("tool", "not JSON", call_id=turn.message.calls[0].id, failed=True)
-    assert model.turn([*ASK, turn.message, told], Token()).message.text == "Sorry."
+    assert model.turn(ChatRequest((*MESSAGES, turn.message, told)), Token()).message.text == "Sorry."
 
 
 def test_a_refusal_of_a_server_that_does_not_stream(serve: Serve) -> None:
@@ -144,7 +145,9 @@ def test_thoughts_are_sent_back_as_they_came(serve: Serve, provider: str) -> Non
     server = serve(provider, Say("ok"))
     call = ToolCall("1", "add", "{}")
     answer = ChatMessage("tool", "1", call_id="1")
-    model_at(server).turn([*ASK, ChatMessage("assistant", "", (call,), provider_blocks=own), answer], Token())
+    model_at(server).turn(
+        ChatRequest((*MESSAGES, ChatMessage("assistant", "", (call,), provider_blocks=own), answer)), Token()
+    )
     sent = server.bodies[0]["messages"][1 if provider == "anthropic" else 2]
     blocks = sent["content"] if provider == "anthropic" else None
     assert blocks == ([own[0], {"type": "tool_use", "id": "1", "name": "add", "input": {}}] if blocks else None)
@@ -177,7 +180,9 @@ def test_streamed_thoughts(serve: Serve) -> None:
 
 @both
 def test_usage_is_estimated_where_none_is_told(serve: Serve, provider: str) -> None:
-    turn = model_at(serve(provider, Say("x" * 400), usage=False)).turn([ChatMessage("user", "y" * 800)], Token())
+    turn = model_at(serve(provider, Say("x" * 400), usage=False)).turn(
+        ChatRequest((ChatMessage("user", "y" * 800),)), Token()
+    )
     assert turn.usage == Usage(201, 101, estimated=True)
 
 
@@ -312,7 +317,7 @@ def test_an_error_inside_a_stream(serve: Serve, provider: str) -> None:
 def test_text_that_cannot_be_sent(serve: Serve, provider: str) -> None:
     server = serve(provider, Say("ok"))
     with pytest.raises(ModelError, match="not valid Unicode") as caught:
-        model_at(server).turn([ChatMessage("user", "\udcff")], Token())
+        model_at(server).turn(ChatRequest((ChatMessage("user", "\udcff"),)), Token())
     assert (caught.value.kind, server.asked) == (ModelErrorKind.REQUEST, [])
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from toolroll.text.dev.lint.engines import ENGINES, LintRequest, candidates, edition, pattern
-from toolroll.text.dev.lint.model import Finding, Rewritten
-from toolroll.text.dev.lint.results import linted
+from toolroll.text.dev.lint.results import Finding, Rewritten, linted
 
 
 @pytest.mark.parametrize(

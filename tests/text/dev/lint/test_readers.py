@@ -6,7 +6,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.text.dev.lint import readers
-from toolroll.text.dev.lint.model import Finding, LintOutput
+from toolroll.text.dev.lint.results import Finding, LintOutput
 
 
 def printed(out="", errors="", status=1):

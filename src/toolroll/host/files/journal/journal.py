@@ -138,7 +138,7 @@ class Recorder:
         missing: list[str] = []
         for depth in range(len(parts) - 1, 0, -1):
             path = "/".join(parts[:depth])
-            if path in self._made or is_folder(self._root, path):
+            if path in self._made or path in self._root.others or is_folder(self._root, path):
                 break
             missing.append(path)
         for path in reversed(missing):
@@ -308,12 +308,12 @@ class Journal:
         entries = self.entries()
         chosen = entries_after(entries, find_point(entries, to))
         refused = [
-            f"{path} (changed by others since entry {entry.number}, {entry.tool})"
+            f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
             for path, (entry, change) in left_by(chosen[::-1]).items()
             if not self._is_as_left(path, change)[0]
         ]
         refused += [
-            f"{change.path} (its content before entry {entry.number}, {entry.tool}, is not kept)"
+            f"{change.path!r} (its content before entry {entry.number}, {entry.tool}, is not kept)"
             for entry in chosen
             for change in entry.changes
             if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)

@@ -21,9 +21,9 @@ def find_point(entries: Sequence[JournalEntry], to: str) -> int:
     last, named = entries[-1].number if entries else 0, checkpoints(entries)
     if to in named:
         return named[to]
-    if to.isascii() and to.isdigit() and int(to) <= last:
+    if to.isascii() and to.isdigit() and len(to) <= len(str(last)) and int(to) <= last:
         return int(to)
-    known = f"Checkpoints: {', '.join(named)}." if named else "There are no checkpoints."
+    known = f"Checkpoints: {', '.join(map(repr, named))}." if named else "There are no checkpoints."
     raise ToolError(
         ErrorCode.NOT_FOUND,
         f"The journal has no point {to!r}.{suggest_name(to, list(named))} {known} Or give an entry, 0 to {last}.",

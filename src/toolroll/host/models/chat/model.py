@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
@@ -71,27 +71,19 @@ class ChatModel:
 
     def answer(self, system: str, question: str, token: CancelToken) -> str:
         """The text that the model answers to one question; ModelError if there is none."""
-        turn = self.turn([ChatMessage("system", system), ChatMessage("user", question)], token)
+        turn = self.turn(ChatRequest((ChatMessage("system", system), ChatMessage("user", question))), token)
         if turn.stop == "refused":
             raise ModelError(ModelErrorKind.REQUEST, f"{self.name} declines to answer. Ask something else.")
         if not turn.message.text.strip():
             raise ModelError(ModelErrorKind.GARBLED, f"{self.name} gave an empty answer. Ask again.")
         return turn.message.text
 
-    def turn(
-        self,
-        messages: Iterable[ChatMessage],
-        token: CancelToken,
-        *,
-        tools: Iterable[Mapping[str, Any]] = (),
-        stop: Iterable[str] = (),
-        on_text: OnText | None = None,
-    ) -> Turn:
+    def turn(self, request: ChatRequest, token: CancelToken, on_text: OnText | None = None) -> Turn:
         """The next turn of the model, tool calls included; ModelError if it does not answer.
 
         The retries are not those of the SDKs, which cannot be cancelled and do not repeat a stream that is cut off.
         """
-        request = ChatRequest(tuple(messages), tuple(tools), tuple(stop), self._max_tokens)
+        request = replace(request, max_tokens=self._max_tokens)
         deadline = Deadline(token, self._seconds)
         attempt = 0
         while True:

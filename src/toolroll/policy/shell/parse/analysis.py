@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
 from toolroll.policy.shell.parse.grammar import Decoder, first_error, parse, read_plain, strings
 from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
-from toolroll.policy.shell.parse.pipes import DOWNLOADED, piped_text
 from toolroll.policy.shell.parse.unwrap import unwrap
 from toolroll.policy.shell.parse.words import (
+    DOWNLOADED,
     Assignment,
     ForkBomb,
     FoundItem,
@@ -27,6 +27,7 @@ from toolroll.policy.shell.parse.words import (
     folder_after,
     join,
     names,
+    piped_text,
     unknown,
 )
 

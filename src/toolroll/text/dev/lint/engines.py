@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.text.dev.lint import readers
-from toolroll.text.dev.lint.model import Finding, LintOutput
+from toolroll.text.dev.lint.results import Finding, LintOutput
 
 Action = Literal["check", "fix", "format"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.dev.lint.model import SYNTAX, Finding, LintOutput
+from toolroll.text.dev.lint.results import SYNTAX, Finding, LintOutput
 
 _PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+):? (?P<rest>.+)$", re.M)
 _POINTED = re.compile(

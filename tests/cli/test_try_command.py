@@ -1,0 +1,37 @@
+"""Run a command in a copy, look, keep or drop."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_a_command_is_tried_and_kept_or_dropped(quick, ws):
+    (ws / "a.txt").write_text("x\n")
+    shown = (
+        "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\nChanged 1 file: a.txt (+1 -1).\n"
+    )
+    dropped = quick("try", "--drop", "--", "sed", "-i", "s/x/y/", "a.txt")
+    assert dropped == (0, f"{shown}Dropped. The workspace is as it was.\n", "")
+    assert (ws / "a.txt").read_text() == "x\n"
+    kept = quick("try", "--keep", "echo y > a.txt; echo oh >&2; exit 3")
+    assert kept == (3, f"{shown}Kept. `toolroll undo` takes it back.\n", "oh\n")
+    assert (ws / "a.txt").read_text() == "y\n"
+    assert quick("undo")[0] == 0
+    assert (ws / "a.txt").read_text() == "x\n"
+    assert quick("try", "--keep", "true") == (0, "It changed no file.\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "Which command?"),
+        (["--keep", "--drop", "true"], "--keep and --drop exclude each other."),
+        (["true"], "Say --keep or --drop."),
+    ],
+)
+def test_what_is_missing_is_said(quick, words, said):
+    status, _, errors = quick("try", *words)
+    assert (status, said in errors) == (2, True)
