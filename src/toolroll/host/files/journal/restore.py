@@ -48,7 +48,7 @@ def is_same_state(now: PathState | None, known: PathState | None) -> bool:
 
 
 def _is_halfway(now: PathState | None, step: PathChange) -> bool:
-    """Whether what is there can be the work of a step that was cut off: done, without its mode, or with the old gone."""
+    """Whether what is there can be the work of a step that was cut off: done but for its mode, or the old gone."""
     if now is None or step.after is None:
         return now is None
     return (now.kind, now.content) in {(one.kind, one.content) for one in (step.before, step.after) if one is not None}
