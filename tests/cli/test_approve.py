@@ -1,6 +1,8 @@
 """`toolroll approve`: what waits is listed, shown and answered."""
 
+import io
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,3 +52,24 @@ def test_one_is_listed_shown_and_answered(
     assert "There is no answer 'always'" in quick("approve", id, "always")[2]  # this request can be answered once only
     assert quick("approve", id, word) == (0, f"{id}: {said}.\n", "")
     assert asked.result(10) == answer
+
+
+def test_watching_needs_a_terminal(quick: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = quick("approve", "--watch")
+    assert (status, out) == (2, "")
+    assert "--watch asks on a terminal" in err
+    terminal = io.StringIO()  # at its end, as after Ctrl-D
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    assert quick("approve") == (0, "Nothing waits for an answer here. --watch waits for requests.\n", "")
+
+
+def test_the_end_of_the_input_declines_nothing(
+    quick: Run, asked: Future[Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    status, out, _ = quick("approve", "--watch")
+    assert (status, asked.done()) == (0, False)
+    assert out.startswith("Waiting for requests. Ctrl-C ends this, and declines nothing.\n\nwrite: it changes files\n")

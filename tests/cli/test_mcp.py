@@ -112,3 +112,21 @@ def test_a_dialect_in_the_settings_that_there_is_not_is_told_to_the_client(toolr
     answers = {one["id"]: one for one in map(json.loads, out.splitlines())}
     assert (status, answers[2]["result"]) == (0, {})
     assert answers[1]["error"]["message"].startswith("There is no dialect 'pgo'. There are: ")
+
+
+@pytest.mark.parametrize(
+    ("can", "said"),
+    [
+        ({"elicitation": {}}, "This client asks its user before changes and commands."),
+        ({}, "This client cannot ask its user. Answer in another terminal: toolroll approve -C {ws} --watch"),
+        (
+            {"roots": {}},
+            "This client cannot ask its user. Answer in another terminal, in its folder: toolroll approve --watch",
+        ),
+    ],
+    ids=str,
+)
+def test_a_server_that_asks_says_at_the_start_who_answers(toolroll: Run, ws: Path, can: object, said: str) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": {"name": "x", "version": "1"}}
+    status, _, err = toolroll("mcp", "--ask", stdin=request(1, "initialize", **hello))
+    assert (status, err) == (0, f"toolroll mcp: {said.format(ws=ws)}\n")

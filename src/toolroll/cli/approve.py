@@ -33,8 +33,14 @@ def run(args: Namespace) -> int:
     if args.answer is not None:
         raise UsageError("Name the request that is answered. `toolroll approve` lists those that wait.")
     if args.json or not sys.stdin.isatty():
+        if args.watch:
+            raise UsageError("--watch asks on a terminal, which stdin is not. Leave it out to list what waits.")
         return _list(list(found.values()), args.json)
-    return _ask_all(waiting, watch=args.watch)
+    try:
+        return _ask_all(waiting, watch=args.watch)
+    except EOFError:  # Ctrl-D
+        print()
+        return 0
 
 
 def _list(found: list[WaitingRequest], as_json: bool) -> int:
@@ -52,6 +58,8 @@ def _ask_all(waiting: WaitingApprovals, *, watch: bool) -> int:
     from toolroll.agent.approval import CHOICES, CHOICES_ONCE, parse_answer
 
     asked: set[str] = set()
+    if watch:
+        print("Waiting for requests. Ctrl-C ends this, and declines nothing.")
     while True:
         for one in waiting.all():
             if one.id in asked:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
@@ -43,7 +44,7 @@ def _serve_stdio(args: Namespace) -> int:
     if args.folders:
         _say_started(args)
     on_roots = _root_setter(backend) if wait_for_root else None
-    on_client = _say_how_to_approve if args.ask else None
+    on_client = partial(_say_how_to_approve, args.workspace) if args.ask else None
     return stdio.serve(backend, on_roots=on_roots, on_client=on_client, on_listed=_opener_ahead(backend))
 
 
@@ -57,6 +58,8 @@ def _serve_http(args: Namespace) -> int:
         examine(args.workspace or ".", wide=args.wide)
     except WorkspaceError as error:
         raise UsageError(str(error)) from None
+    if args.ask:
+        _warn(f"A client that cannot ask its user waits for another terminal: {_approve_command(args.workspace)}")
     try:
         return serve(_make_backend(args), port=port, token=os.environ.get("TOOLROLL_MCP_TOKEN") or None)
     except ToolError as error:
@@ -217,13 +220,22 @@ def _opener_ahead(backend: KitBackend) -> Callable[[], None]:
     return open_ahead
 
 
-def _say_how_to_approve(client: Mapping[str, Any]) -> None:
+def _say_how_to_approve(workspace: str | None, client: Mapping[str, Any]) -> None:
     """Tell at the start whether the client can ask its user, and what to do if not."""
     capabilities = client.get("capabilities")
-    if isinstance(capabilities, dict) and isinstance(capabilities.get("elicitation"), dict):
+    can: Mapping[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+    if isinstance(can.get("elicitation"), dict):
         _warn("This client asks its user before changes and commands.")
+    elif workspace is None and isinstance(can.get("roots"), dict):  # it has not named its folder yet
+        _warn("This client cannot ask its user. Answer in another terminal, in its folder: toolroll approve --watch")
     else:
-        _warn("This client cannot ask its user. Answer in another terminal: toolroll approve --watch")
+        _warn(f"This client cannot ask its user. Answer in another terminal: {_approve_command(workspace)}")
+
+
+def _approve_command(workspace: str | None) -> str:
+    import shlex
+
+    return f"toolroll approve -C {shlex.quote(os.path.abspath(workspace or '.'))} --watch"
 
 
 def _install(args: Namespace) -> int:

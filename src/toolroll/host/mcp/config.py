@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Meta
 
 from toolroll.host.runtime import user_folders
-from toolroll.policy.secrets import is_secret
 from toolroll.result import ErrorCode, ToolError
 
 FILE = "mcp.json"
@@ -154,6 +153,8 @@ class ResolvedConfig:
 
 def resolve(config: ServerConfig, environment: Mapping[str, str]) -> ResolvedConfig:
     """Replace `${NAME}` and `${NAME:-default}`; ToolError for a variable that is not set."""
+    from toolroll.policy.secrets import is_secret  # not for the many who have no servers
+
     used: dict[str, str] = {}
 
     def expand(text: str) -> str:
