@@ -324,3 +324,49 @@ def test_after_a_kill_the_next_start_records_what_the_command_did(ws: Path, put:
         assert picture(ws) == before
     with Kit(ws, state_dir=state) as kit:
         assert len(numbers(kit)) == 2
+
+
+_BUSY = """
+import random, sys
+from pathlib import Path
+from toolroll import Kit
+from tests.host.capture.test_capture import RandomCommands, captured
+ws, state, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+rng = random.Random(seed)
+with Kit(ws, state_dir=state) as kit:
+    print(flush=True)
+    while True:
+        if rng.random() < 0.3:
+            kit.call("undo")
+        else:
+            with captured(kit):
+                RandomCommands(ws, rng).run(5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "none"])
+def test_after_kills_at_random_points_everything_can_still_be_undone(tmp_path: Path, repository: bool):
+    rng = random.Random(1)
+    for number in range(25):
+        ws, state = tmp_path / f"ws{number}", tmp_path / f"state{number}"
+        ws.mkdir()
+        RandomCommands(ws, rng).run(12)
+        if repository:
+            commit(ws)
+        before = picture(ws)
+        for part in range(2):
+            words = [sys.executable, "-c", _BUSY, ws, state, str(100 * number + part)]
+            with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.random() * 0.3)
+                child.kill()
+        with Kit(ws, state_dir=state) as kit:
+            assert kit._services.recovered == []
+            while (undone := kit.call("undo")).ok:
+                pass
+            assert undone.error is not None
+            assert undone.error.code == ErrorCode.NOT_FOUND, undone.text
+        assert picture(ws) == before

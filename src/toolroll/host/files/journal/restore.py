@@ -71,6 +71,7 @@ def _move_back(root: Root, step: PathChange) -> None:
 
 
 def is_folder(root: Root, path: str) -> bool:
+    """Whether a folder has this real path, and no link to one."""
     try:
         with root.place_listed(path) as place:
             return stat.S_ISDIR(place.mode())
@@ -106,6 +107,7 @@ def is_removable(place: PathHandle) -> bool:
 
 
 def remove_entry(place: PathHandle) -> None:
+    """Remove a file, a link or an empty folder, if it is there."""
     if stat.S_ISDIR(place.mode()):
         if is_removable(place):
             os.rmdir(place.name, dir_fd=place.fd)
