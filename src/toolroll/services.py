@@ -203,7 +203,7 @@ class Services:
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
 
-        return Forks(self.root, self.limits.fork_bytes, self.open_fork_kit)
+        return Forks(self.root, self.limits.fork_bytes, self.guard, self.launcher, self.open_fork_kit)
 
     def _open_http(self) -> Client:
         from toolroll.host.http.client import PROXY, Client
