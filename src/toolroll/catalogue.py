@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -16,6 +16,10 @@ from toolroll.policy.effects import Effect
 from toolroll.registry import modules_in
 from toolroll.schema import Field
 from toolroll.tool import Tool, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.mcp.server import RemoteTool
 
 Choice = Literal["all", "core", "lazy"]
 """Every tool; those that are not rare; none but the two that find and call the others."""
@@ -199,3 +203,12 @@ def _text(entry: Entry) -> str:
     properties = entry.schema["properties"]
     about = (f"{name} {one.get('description', '')} {one.get('enum', '')}" for name, one in properties.items())
     return " ".join([entry.description, *about])
+
+
+def from_server(one: RemoteTool) -> Tool:
+    """A tool of another MCP server as one of ours."""
+
+    def call(ctx: Context, /, **arguments: Any) -> Any:
+        return one.call(ctx.call, **arguments)
+
+    return Tool(one.name, one.description, one.effects, (), call, category="mcp", schema=one.schema)

@@ -6,12 +6,13 @@ import os
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, resolve_choice
+from toolroll.catalogue import CALL, META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, from_server, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -317,7 +318,7 @@ class Kit(ProgramCalls):
         if isinstance(tool, Tool | View | Bundle):
             entries: list[Entry] = [View.native(tool) if isinstance(tool, Tool) else tool]
         elif hasattr(tool, "kit_tools"):
-            entries = [View.native(_from_server(one)) for one in tool.kit_tools()]
+            entries = [View.native(from_server(one)) for one in tool.kit_tools()]
         else:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
@@ -341,7 +342,7 @@ class Kit(ProgramCalls):
         """Take up what a server has changed about its tools."""
         for name in gone:
             self.unregister(name)
-        self._add([View.native(_from_server(one)) for one in come if one.name not in self._entries])
+        self._add([View.native(from_server(one)) for one in come if one.name not in self._entries])
 
     def unregister(self, name: str) -> bool:
         """Take a tool out, by the name it is called by; False when there was none."""
@@ -430,7 +431,11 @@ class ForkedKit(Kit):
         self.number = number
         """What `commit` and `discard` of the base know it by."""
         approve = base._services.guard.approver
-        own: dict[str, Any] = {"policy": base.policy, "approve": approve, "settings": base.settings}
+        own: dict[str, Any] = {
+            "policy": replace(base.policy, commit="auto"),
+            "approve": approve,
+            "settings": base.settings,
+        }
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
 
@@ -483,13 +488,6 @@ def _native() -> OwnTools:
 def _chain(*tables: Mapping[str, Entry]) -> Mapping[str, Entry]:
     """One table of several, in their order, without a look at the entries: each may have to be imported."""
     return ChainMap(*reversed(tables))  # type: ignore[arg-type]  # nothing is written into it
-
-
-def _from_server(one: RemoteTool) -> Tool:
-    def call(ctx: Context, /, **arguments: Any) -> Any:
-        return one.call(ctx.call, **arguments)
-
-    return Tool(one.name, one.description, one.effects, (), call, category="mcp", schema=one.schema)
 
 
 def preset(name: str) -> Policy:

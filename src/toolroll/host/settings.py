@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import msgspec
 
 from toolroll.host.runtime import user_folders
+from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
@@ -56,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     taint: Literal["secrets", "foreign"] | None = None
     allow_destructive: bool | None = None
     allow_cd: bool | None = None
+    commit: Literal["auto", "ask", "rules"] | None = None
+    commit_rule: tuple[CommitRule, ...] = ()
     rule: tuple[Rule, ...] = ()
     environment: Environment = Environment()
     limits: dict[str, Any] = {}
@@ -86,12 +89,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if preset is None:
             raise SettingsError(f"There is no policy {name or self.policy!r}. There are: {', '.join(PRESETS)}.")
         own = {key: value for key in _POLICY_KEYS if (value := getattr(self, key)) is not None}
-        return replace(preset, rules=self.rule, environment=self.environment, **own)
+        return replace(preset, rules=self.rule, commit_rules=self.commit_rule, environment=self.environment, **own)
 
 
 _POLICY_KEYS = (
     *("sandbox", "network", "hosts", "readable", "protected", "wide", "taint"),
-    *("allow_destructive", "allow_cd"),
+    *("allow_destructive", "allow_cd", "commit"),
 )
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
 VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
@@ -148,7 +151,7 @@ def _merge(layers: Iterable[Layer], hints: tuple[str, ...]) -> Configuration:
     origins: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.values.items():
-            if key == "rule":
+            if key in ("rule", "commit_rule"):
                 merged[key] = (*merged.get(key, ()), *value)
                 origins[key] = ", ".join(filter(None, (origins.get(key), layer.origin)))
             elif key in ("environment", "limits", "language_servers", "plugins"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -109,3 +110,11 @@ def fold_name(name: str) -> str:
         return name.lower().rstrip(". ")
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold()).rstrip(". ")
+
+
+def matches_pattern(pattern: str, path: str) -> bool:
+    """`*` also matches slashes; a folder means all beneath it; a pattern without a slash matches at any depth."""
+    pattern = pattern.removeprefix("./").rstrip("/").removesuffix("/**")
+    wanted = (pattern, f"{pattern}/*")
+    deep = () if "/" in pattern else (f"*/{pattern}", f"*/{pattern}/*")
+    return any(fnmatchcase(path, one) for one in (*wanted, *deep))

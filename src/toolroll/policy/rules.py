@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
 
+from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
+from toolroll.policy.paths import matches_pattern
 
 Confinement = Literal["required", "bubblewrap", "landlock", "none"]
 
@@ -69,6 +70,10 @@ class Policy:
     """Which variables commands get."""
     taint: Literal["secrets", "foreign"] = "secrets"
     """After what was read a request that could carry it asks: secrets, or also text from other machines."""
+    commit: Literal["auto", "ask", "rules"] = "auto"
+    """Whether what commands change lands at once, after a question, or as the rules about effects say."""
+    commit_rules: tuple[CommitRule, ...] = ()
+    """The rules about effects; without any, those of `DEFAULT_RULES` hold."""
 
 
 PRESETS: dict[str, Policy] = {
@@ -94,7 +99,7 @@ def judge(effects: Effect, mode: str, policy: Policy) -> Verdict:
 def judge_path(parts: Sequence[str], effects: Effect, policy: Policy) -> Verdict:
     """Whether something with these effects may be done at a path of the workspace, by the operator's rules."""
     path = "/".join(parts)
-    found = (one for one in policy.rules if one.path and _names(one.path, path) and _covers(one, effects))
+    found = (one for one in policy.rules if one.path and matches_pattern(one.path, path) and _covers(one, effects))
     return _strictest(found) or Verdict("allow")
 
 
@@ -105,14 +110,6 @@ def has_paths(policy: Policy) -> bool:
 
 def _covers(rule: Rule, effects: Effect) -> bool:
     return rule.effect is None or bool(Effect[rule.effect.upper()] & effects)
-
-
-def _names(pattern: str, path: str) -> bool:
-    """`*` also matches slashes; a folder means all beneath it; a pattern without a slash matches at any depth."""
-    pattern = pattern.removeprefix("./").rstrip("/").removesuffix("/**")
-    wanted = (pattern, f"{pattern}/*")
-    deep = () if "/" in pattern else (f"*/{pattern}", f"*/{pattern}/*")
-    return any(fnmatchcase(path, one) for one in (*wanted, *deep))
 
 
 def _strictest(rules: Iterable[Rule]) -> Verdict | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import re
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
+from toolroll.host.capture.git_objects import parse_index
 from toolroll.host.files.journal.entry import PathState
 from toolroll.host.files.root import Root
 from toolroll.host.forks import overlay
@@ -20,6 +22,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change
 
 GIT = ".git"
+_INDEX = ".git/index"
 _REFS = re.compile(r"\.git/(HEAD|packed-refs|refs/.+)\Z", re.DOTALL)
 
 
@@ -69,13 +72,20 @@ class Fork:
         """Take these differences as merged: later ones are compared with what the workspace has there now."""
         self._merged |= {row.path: row.fork and row.fork.state for row in rows}
 
+    def list_refs(self) -> list[str]:
+        """The files of branches, tags and HEAD in which the fork's repository differs."""
+        touched = sorted(path for path in self._view.touched(self._base.fd, self._fd) if _REFS.match(path))
+        sides = self._base.fd, self._fd
+        return [path for path in touched if len({_content(self._node(fd, path)) for fd in sides}) > 1]
+
+    def has_own_commits(self) -> bool:
+        """Whether its branches, tags, HEAD or staged files differ."""
+        staged = [_staged(self._node(fd, _INDEX)) for fd in (self._base.fd, self._fd)]
+        return staged[0] != staged[1] or bool(self.list_refs())
+
     def check_refs(self) -> None:
         """ToolError when branches or tags of the fork differ: only files are merged."""
-        touched = sorted(path for path in self._view.touched(self._base.fd, self._fd) if _REFS.match(path))
-        found = [
-            path for path in touched if len({_content(self._node(fd, path)) for fd in (self._base.fd, self._fd)}) > 1
-        ]
-        if found:
+        if found := self.list_refs():
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
                 f"Nothing was merged: the fork has commits, branches or tags of its own "
@@ -164,6 +174,14 @@ def summarize(rows: Sequence[ForkChange]) -> list[Change]:
     """The differences as rows of a result; a new or deleted folder is named by what is in it."""
     named = {row.path[: at.start()] for row in rows for at in re.finditer("/", row.path)}
     return [_describe(row) for row in rows if row.path not in named or (row.base and row.fork)]
+
+
+def _staged(node: Node | None) -> dict[str, str]:
+    """The files of an index, with the names of their contents."""
+    try:
+        return {path: one.oid for path, one in parse_index((node and node.data) or b"").items()}
+    except (ValueError, IndexError, struct.error):  # of a format that is not known
+        return {}
 
 
 def _describe(row: ForkChange) -> Change:

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
-from toolroll.host.forks.merge import Merge
+from toolroll.host.forks.landing import Landing
+from toolroll.host.forks.merge import Merge, check_conflicts
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
 from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
 from toolroll.text.truncate import bound
 
 if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.shell.command_result import CommandResult
 
 _MAX_OPEN = 1000
@@ -63,7 +66,14 @@ def write_diff(rows: Sequence[ForkChange]) -> str:
 class Forks:
     """The open forks of one workspace."""
 
-    def __init__(self, root: Root, max_bytes: int, open_kit: Callable[[Fork, int], Any] | None) -> None:
+    def __init__(
+        self,
+        root: Root,
+        max_bytes: int,
+        guard: Guard,
+        launcher: Launcher,
+        open_kit: Callable[[Fork, int], Any] | None,
+    ) -> None:
         """`open_kit` opens a kit on a fork; without it there are none."""
         self._root = root
         self._max_bytes = max_bytes
@@ -72,6 +82,7 @@ class Forks:
         self._last = 0
         self._merged: set[int] = set()
         self._open_kit = open_kit
+        self._landing = Landing(root.path, guard, launcher)
 
     def open(self, kind: ForkKind | None = None, *, held: bool = False) -> OpenFork:
         """Make a fork, with a kit on it."""
@@ -103,33 +114,56 @@ class Forks:
             there = ", ".join(map(str, self._open)) or "none"
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no fork {number}. Open forks: {there}.")
 
-    def merge(self, number: int, files: Workspace, paths: Sequence[str] = ()) -> list[Change]:
+    def merge(self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()) -> list[Change]:
         """Carry the differences of a fork over, as steps of the call that these files belong to."""
         found = self.get(number)
         if not paths:
             found.fork.check_refs()
         rows = found.rows(paths)
+        check_conflicts(rows)
+        self._landing.authorise(call, rows, write_diff(rows))
         Merge(files).apply(rows)
         found.fork.accept(rows)
         if found.held and not paths:  # dropped later: this call may still fail, and be taken back
             self._merged.add(number)
         return summarize(rows)
 
-    def hold(self, call: Call, cwd: str, run: Callable[[Any], CommandResult]) -> CommandResult:
-        """Run a command in a fork, and say what it changed there. The fork goes if that is nothing."""
+    def run(self, ctx: Any, start: Callable[[Any], CommandResult], *, hold: bool, job: bool = False) -> CommandResult:
+        """Run a command in a fork; `start` takes the context to run it in. With `hold` nothing lands.
+
+        Else what it changed lands if the policy lets it. What cannot be held runs as it is, if the approver agrees.
+        """
+        if job and hold:
+            raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+        if job:
+            self._landing.ask_to_run(ctx.call, "what a job changes cannot be looked at before it lands")
+            return start(ctx)
         held = self.open(held=True)
+        stays = False
         try:
-            result = run(held.context(call, cwd))
-            if result.job is not None:
-                raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
-            rows = held.rows() if result.outcome == "exited" else []
-        except BaseException:
-            self.drop(held.number)
-            raise
-        if rows:
-            return _describe(held.number, rows, result)
-        self.drop(held.number)
-        return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
+            result = start(held.context(ctx.call, ctx.cwd))
+            if hold:
+                rows = held.rows() if result.outcome == "exited" else []
+                stays = bool(rows)
+                return _describe(held.number, rows, result)
+            if not held.fork.has_own_commits():
+                self._land(held.rows(), ctx)
+                return result
+        finally:
+            if not stays:
+                self.drop(held.number)
+        self._landing.ask_to_run(ctx.call, "commits, branches and staged files cannot be looked at before they land")
+        return start(ctx)
+
+    def _land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
+        """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
+        if not rows:
+            return
+        check_conflicts(rows)
+        self._landing.authorise(ctx.call, rows, write_diff(rows))
+        with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
+            Merge(ctx.files.recording(recorder)).apply(rows)
+        ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
         """Make a fork what the workspace is at these paths."""
@@ -155,6 +189,8 @@ class Forks:
 
 def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
     """The result of a held command, with what it changed."""
+    if not rows:
+        return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
     line = describe_changes(changes)
     said = f"{line} All of it is held as fork {number}, nothing in the workspace: use `commit` or `discard`."

@@ -117,6 +117,12 @@ class Shell:
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
 
+    def must_fork(self, text: str, args: Sequence[str] | None = None) -> bool:
+        """Whether what a command changes must be looked at before it lands; with `args` it is a program."""
+        import shlex
+
+        return self.policy.commit != "auto" and not _only_reads(text if args is None else shlex.join((text, *args)))
+
     def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
         """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
 

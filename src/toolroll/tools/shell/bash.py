@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -43,10 +44,10 @@ def bash(
 
     What it leaves running is ended, unless it is a job.
     """
+    forked = hold or ctx.shell.must_fork(command, args)
 
-    def run(ctx: Context) -> CommandResult:
-        where = ctx.files.where(cwd)[1]
-        after = _patience(ctx, detach and not hold, wait)
+    def start(ctx: Context) -> CommandResult:
+        where, after = ctx.files.where(cwd)[1], _patience(ctx, detach and not forked, wait)
         how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "reads": reads}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
@@ -58,9 +59,9 @@ def bash(
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, **how)
         return build_result(ran, most, keep)
 
-    done = ctx.forks.hold(ctx.call, ctx.cwd, run) if hold else run(ctx)
-    if install and done.missing and _install(ctx, done.missing):
-        done = run(ctx)
+    run = partial(ctx.forks.run, start=start, hold=hold, job=background) if forked else start
+    done = run(ctx)
+    done = run(ctx) if install and done.missing and _install(ctx, done.missing) else done
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
 
 

@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from toolroll import Kit, ToolError
 from toolroll.host.files.journal.entry import PathChange, PathState
-from toolroll.host.files.journal.journal import is_same_state, take_back
 from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.text.files.blame import BEFORE, OTHERS
@@ -134,7 +134,7 @@ CHILD = """
 import sys
 from toolroll import Kit
 from toolroll.host.files.journal.entry import PathChange, PathState
-from toolroll.host.files.journal.journal import is_same_state, take_back
+from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
