@@ -14,6 +14,7 @@ from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
+from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
@@ -156,7 +157,7 @@ class Services:
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
         self.capture = _defer(closing, self._open_capture)
-        if os.path.isdir(os.path.join(self.state.path, "capture")):
+        if has_records(self.state):
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = _defer(closing, partial(self._open_search, states))
@@ -183,7 +184,7 @@ class Services:
         self.shell = _defer(closing, partial(self._open_shell, table))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
         self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
-        own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
+        own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)

@@ -100,7 +100,7 @@ class RandomCommands:
     def mode(self) -> None:
         path = self.rng.choice(self.paths() + self.paths(folders=True))
         if not path.is_symlink():
-            path.chmod(self.rng.choice([0o755, 0o600, 0o444, 0o500]))
+            path.chmod(self.rng.choice([0o755, 0o700, 0o500] if path.is_dir() else [0o755, 0o600, 0o444]))
 
     def attribute(self) -> None:
         os.setxattr(self.some(), "user.note", self.rng.randbytes(5), follow_symlinks=False)
@@ -260,6 +260,16 @@ def test_ignored_folders_are_taken_as_a_whole(ws: Path, put: Callable[..., None]
     assert len(numbers(kit)) == 4  # caches alone are no entry
 
 
+def test_a_folder_that_a_command_has_ignored_is_not_removed_by_undo(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"out/a": "1\n", ".gitignore": "x\n"})
+    commit(ws)
+    before = picture(ws)
+    ran = kit.call("bash", {"command": "echo out/ > .gitignore; rm -r out; mkdir -m 700 out; echo 2 > out/b"})
+    assert ran.text.endswith("Changed 3 files: .gitignore (+1 -1), out/a (deleted), out/b (new).")
+    assert kit.call("undo").ok
+    assert picture(ws) == before
+
+
 def test_what_is_over_the_budget_is_named(ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit]):
     put({"large": b"x" * 101, "small": b"y" * 60, "other": b"z" * 60})
     kit = open_kit(limits={"undo_file_bytes": 100, "undo_bytes": 100})
@@ -314,3 +324,49 @@ def test_after_a_kill_the_next_start_records_what_the_command_did(ws: Path, put:
         assert picture(ws) == before
     with Kit(ws, state_dir=state) as kit:
         assert len(numbers(kit)) == 2
+
+
+_BUSY = """
+import random, sys
+from pathlib import Path
+from toolroll import Kit
+from tests.host.capture.test_capture import RandomCommands, captured
+ws, state, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+rng = random.Random(seed)
+with Kit(ws, state_dir=state) as kit:
+    print(flush=True)
+    while True:
+        if rng.random() < 0.3:
+            kit.call("undo")
+        else:
+            with captured(kit):
+                RandomCommands(ws, rng).run(5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "none"])
+def test_after_kills_at_random_points_everything_can_still_be_undone(tmp_path: Path, repository: bool):
+    rng = random.Random(1)
+    for number in range(25):
+        ws, state = tmp_path / f"ws{number}", tmp_path / f"state{number}"
+        ws.mkdir()
+        RandomCommands(ws, rng).run(12)
+        if repository:
+            commit(ws)
+        before = picture(ws)
+        for part in range(2):
+            words = [sys.executable, "-c", _BUSY, ws, state, str(100 * number + part)]
+            with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.random() * 0.3)
+                child.kill()
+        with Kit(ws, state_dir=state) as kit:
+            assert kit._services.recovered == []
+            while (undone := kit.call("undo")).ok:
+                pass
+            assert undone.error is not None
+            assert undone.error.code == ErrorCode.NOT_FOUND, undone.text
+        assert picture(ws) == before

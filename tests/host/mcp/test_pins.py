@@ -155,4 +155,8 @@ def test_a_server_that_writes_is_counted_as_one(open_kit):
     kit = open_kit(mcp={"h": hostile(expand=True, writes="workspace")})
     effects = {one.name: one.effects for one in kit.entries()}
     assert effects["h__world"] == Effect.RUN | Effect.WRITE | Effect.DELETE
-    assert json.loads(kit.call("h__world").data["text"])["writes"] is True
+    result = kit.call("h__world")
+    assert json.loads(result.data["text"])["writes"] is True
+    assert {"path": "written", "kind": "created", "added": 0, "removed": 0} in result.data["changes"]
+    assert kit.call("undo").ok
+    assert not kit.context().files.root.has("written")

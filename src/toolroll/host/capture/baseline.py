@@ -8,14 +8,16 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.capture.git_objects import GitIndex, IndexEntry, converts
 from toolroll.host.capture.listing import Listing, Stamp, TreeLister, differences
-from toolroll.host.files.journal.entry import MOST_KEPT, NOT_KEPT, PathKind, PathState, look
-from toolroll.result import ToolError
+from toolroll.host.capture.under_way import FOLDER
+from toolroll.host.files.journal.entry import MOST_KEPT, NOT_KEPT, PathKind, PathState
+from toolroll.host.files.reader import read_all
+from toolroll.host.files.walk import enter
 
 if TYPE_CHECKING:
     from toolroll.host.files.journal.log import Blobs
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.state import State
     from toolroll.policy.limits import Limits
 
-_FOLDER, _FILE = "capture", "baseline"
+_FILE = "baseline"
 _VERSION = ("1", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
 _SETTLED_NS = 20_000_000  # two changes within this time may carry the same timestamp
 _GIT = "@"  # before the name of an object that git has
@@ -50,26 +52,29 @@ class TreeBaseline:
         self._attributes: dict[str, dict[str, bytes]] = {}
         self._pending: set[str] = set()  # files whose content is still to be looked at
         self._indexes: list[tuple[int, ...] | None] = []
-        self._is_loaded = False
+        self._is_loaded = self._is_saved = False
+        self._entered: tuple[str, int] | None = None
 
     def update(self) -> None:
         """Make it what the workspace is now."""
         self.load()
         for git in self._git.values():
             git.refresh()
-        listing, stamps = self.list_now(), [one.stamp for one in self._git.values()]
+        listing, stamps = self._list(()), [one.stamp for one in self._git.values()]
         changed = {path: new for path, _, new in differences(self.listing, listing)}
         self.listing = listing
         if stamps != self._indexes:
             changed |= {path: self.stamp(path) for path in self._restaged()}
         for path in self._pending:
             changed.setdefault(path, self.stamp(path))
-        if not changed and stamps == self._indexes:
+        if not changed and stamps == self._indexes and self._is_saved:
             return
         self._indexes = stamps
         try:
             self._take(changed)
             self._save()
+            self._is_saved = True
+            self.leave()
         except BaseException:
             self.listing, self._sources, self._attributes = {}, {}, {}  # the next time, everything is looked at
             raise
@@ -82,8 +87,11 @@ class TreeBaseline:
                 yield path
 
     def list_now(self) -> Listing:
-        """What stands in the workspace now."""
-        found = [one.refresh() for one in self._listers]
+        """What stands in the workspace now, also in folders that are ignored since."""
+        return self._list(self.listing)
+
+    def _list(self, listed: Container[str]) -> Listing:
+        found = [one.refresh(listed) for one in self._listers]
         return found[0] if len(found) == 1 else {folder: names for one in found for folder, names in one.items()}
 
     def advance(self, listing: Listing, known: dict[str, str]) -> None:
@@ -97,7 +105,7 @@ class TreeBaseline:
                 self._keep_attributes(path)
             else:
                 self._pending.add(path)
-        self.listing = listing
+        self.listing, self._is_saved = listing, False
 
     def stamp(self, path: str) -> Stamp | None:
         """What stood at a path; None for nothing."""
@@ -114,14 +122,53 @@ class TreeBaseline:
             fetched |= git.contents(wanted)
         return {path: self._describe(path, stamp, sources[path], fetched) for path, stamp in stamps.items()}
 
-    def attributes_now(self, path: str) -> dict[str, bytes]:
-        """The extended attributes of a file, without those that the system sets itself."""
-        name, one, inner = self._root.owner(tuple(path.split("/")))
-        where = f"/proc/self/fd/{one.fd}/{'/'.join(inner) if name else path}"
+    def read(self, path: str) -> bytes | None:
+        """The content of a file as it is now; None if it cannot be read, or is too large to be kept."""
+        try:
+            folder, name = self._enter(path)
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(fd)
+            return (
+                read_all(fd, status.st_size) if status.st_size <= MOST_KEPT and stat.S_ISREG(status.st_mode) else None
+            )
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+
+    def read_link(self, path: str) -> str:
+        """Where a link leads now."""
+        with suppress(OSError):
+            folder, name = self._enter(path)
+            return os.readlink(name, dir_fd=folder)
+        return ""
+
+    def read_attributes(self, path: str) -> dict[str, bytes]:
+        """The extended attributes of a file as they are now, without those that the system sets itself."""
         with suppress(OSError, AttributeError):
+            folder, name = self._enter(path)
+            where = f"/proc/self/fd/{folder}/{name}"
             names = [one for one in os.listxattr(where, follow_symlinks=False) if not one.startswith("security.")]
             return {one: os.getxattr(where, one, follow_symlinks=False) for one in names}
         return {}
+
+    def _enter(self, path: str) -> tuple[int, str]:
+        """A descriptor of the folder of a path, which is kept until another one is asked for, and the name in it."""
+        above, _, name = path.rpartition("/")
+        if self._entered is None or self._entered[0] != above:
+            self.leave()
+            _, root, inner = self._root.owner(tuple(above.split("/")) if above else ())
+            self._entered = above, enter(root.fd, "".join(f"{one}/" for one in inner))
+        return self._entered[1], name
+
+    def leave(self) -> None:
+        """Close the folder that was read last."""
+        if self._entered is not None:
+            os.close(self._entered[1])
+            self._entered = None
 
     def is_whole(self, path: str) -> bool:
         """Whether what is at this path is an ignored folder, of which only the name is known."""
@@ -138,32 +185,34 @@ class TreeBaseline:
             return bool(self.listing)
         self._is_loaded = True
         with suppress(OSError, ValueError, EOFError, TypeError):
-            with open(os.path.join(self._state.path, _FOLDER, _FILE), "rb") as file:
+            with open(os.path.join(self._state.path, FOLDER, _FILE), "rb") as file:
                 version, *saved = marshal.loads(file.read())
             if version == _VERSION:
+                self._is_saved = True
                 self.listing, self._sources, self._attributes, pending, self._indexes = saved
                 self._pending = set(pending)
         return bool(self.listing)
 
     def close(self) -> None:
+        self.leave()
         for one in self._listers:
             one.close()
 
     def _save(self) -> None:
         saved = _VERSION, self.listing, self._sources, self._attributes, list(self._pending), self._indexes
-        self._state.put(_FOLDER, _FILE, marshal.dumps(saved))
+        self._state.put(FOLDER, _FILE, marshal.dumps(saved))
 
     def _take(self, changed: dict[str, Stamp | None]) -> None:
         """Look at changed files."""
         self._pending = set()
-        converted = self._converts(changed)
+        sizes = self._sizes(changed) if self._converts() else None
         left = self._limits.undo_bytes - sum(self._kept_sizes(changed))
         young = time.time_ns() - _SETTLED_NS
         for path, stamp in changed.items():
             self._forget(path)
             if stamp is None or stat.S_ISDIR(stamp[0]):
                 continue
-            self._sources[path], size = self._keep(path, stamp, converted, left)
+            self._sources[path], size = self._keep(path, stamp, sizes, left)
             self._keep_attributes(path)
             left -= size
             if stamp[4] > young:
@@ -174,18 +223,22 @@ class TreeBaseline:
             if source and path not in without and not source.startswith(_GIT) and (one := self.stamp(path)):
                 yield one[2]
 
-    def _keep(self, path: str, stamp: Stamp, converted: bool, left: int) -> tuple[str, int]:
-        """Where the content of a file can be had later, and how many bytes that took."""
+    def _keep(self, path: str, stamp: Stamp, sizes: Mapping[str, int] | None, left: int) -> tuple[str, int]:
+        """Where the content of a file can be had later, and how many bytes that took.
+
+        `sizes` are those of git's objects, where the working tree may have other bytes for the same file.
+        """
         if stat.S_ISLNK(stamp[0]):
-            return self._target(path), 0
+            return self.read_link(path), 0
         if not stat.S_ISREG(stamp[0]):
             return "", 0
         entry = self._entry(path)
-        if entry is not None and not converted and self._is_clean(path, stamp, entry):
+        same = entry is not None and (sizes is None or sizes.get(entry.oid) == stamp[2])
+        if entry is not None and same and self._is_clean(path, stamp, entry):
             return _GIT + entry.oid, 0
         if stamp[2] > (self._limits.undo_file_bytes if entry is None else MOST_KEPT):
             return "", 0
-        data = self._read(path)
+        data = self.read(path)
         if data is None:
             return "", 0
         if entry is not None and _object_name(data) == entry.oid:
@@ -195,33 +248,27 @@ class TreeBaseline:
         return self._blobs.keep(data), len(data)
 
     def _entry(self, path: str) -> IndexEntry | None:
-        name, _, inner = self._root.owner(tuple(path.split("/")))
-        return self._git[name].entries.get("/".join(inner) if name else path)
+        name = path.partition("/")[0] if self._root.others else ""
+        if name not in self._git:
+            name = ""
+        return self._git[name].entries.get(path[len(name) + 1 :] if name else path)
 
     def _is_clean(self, path: str, stamp: Stamp, entry: IndexEntry) -> bool:
         written = self._git[self._root.owner((path.partition("/")[0],))[0]].written_ns
         same = (entry.inode, entry.size) == (stamp[1] & 0xFFFFFFFF, stamp[2] & 0xFFFFFFFF)
         return same and (entry.mtime_ns, entry.ctime_ns) == stamp[3:] and max(stamp[3:]) < written
 
-    def _converts(self, paths: Iterable[str]) -> bool:
+    def _converts(self) -> bool:
         """Whether git may have other bytes than the working tree for the same file."""
-        if any(one.converts for one in self._git.values()):
-            return True
-        named = [folder + _ATTRIBUTES for folder, found in self.listing.items() if _ATTRIBUTES in found]
-        return bool(named) and any(converts(self._read(one) or b"") for one in named) and any(map(self._entry, paths))
+        named = (folder + _ATTRIBUTES for folder, found in self.listing.items() if _ATTRIBUTES in found)
+        return any(one.converts for one in self._git.values()) or any(converts(self.read(one) or b"") for one in named)
 
-    def _read(self, path: str) -> bytes | None:
-        with suppress(OSError, ToolError), self._root.place_listed(path) as place:
-            return look(place.fd, place.name)[1]
-        return None
-
-    def _target(self, path: str) -> str:
-        with suppress(OSError, ToolError), self._root.place_listed(path) as place:
-            return place.link() or ""
-        return ""
+    def _sizes(self, paths: Iterable[str]) -> dict[str, int]:
+        wanted = {entry.oid for entry in map(self._entry, paths) if entry is not None}
+        return {oid: size for git in self._git.values() for oid, size in git.sizes(wanted).items()}
 
     def _keep_attributes(self, path: str) -> None:
-        if found := self.attributes_now(path):
+        if found := self.read_attributes(path):
             self._attributes[path] = found
 
     def _forget(self, path: str) -> None:

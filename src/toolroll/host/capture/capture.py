@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import stat
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from toolroll.host.capture.baseline import TreeBaseline, kind_of, token
 from toolroll.host.capture.listing import Listing, Stamp, differences
 from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
-from toolroll.host.files.journal.entry import JournalEntry, PathState, look
-from toolroll.host.files.journal.journal import Journal, is_same_state
+from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_record, hold_record, left_records
+from toolroll.host.files.journal.entry import JournalEntry, PathState
+from toolroll.host.files.journal.journal import Journal
+from toolroll.host.files.journal.restore import is_same_state
 from toolroll.host.files.versions import Version
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 Differences = Mapping[str, tuple[Stamp | None, Stamp | None]]
 """By path: what stood there at the time of the baseline, and what does now."""
 
-_FOLDER = "capture"
-_OPEN = "open-"  # begins the names of the records of commands under way
 _MAX_KEPT_FILES = 500  # new contents of one command that are kept at once; the next baseline keeps the others
 _MAX_TITLE = 500
 
@@ -52,8 +48,7 @@ class Writer:
     """What it has changed so far."""
     note: str = ""
     """What could not be captured."""
-    record: int = -1
-    name: str = ""
+    record: HeldRecord | None = None
 
     def lines(self) -> list[str]:
         """What is to be said about it."""
@@ -81,15 +76,6 @@ class CaptureWatch:
             self._capture.end(self._writer)
 
 
-class _Left(msgspec.Struct):
-    """Who was under way when a process was killed."""
-
-    tool: str
-    session: str
-    message: str
-    title: str
-
-
 class Capture:
     """The writers of one workspace, and what they change. Thread-safe."""
 
@@ -102,7 +88,7 @@ class Capture:
         launcher: Launcher,
         limits: Limits,
     ) -> None:
-        self._root, self._state, self._journal, self._records = root, state, journal, records
+        self._state, self._journal, self._records = state, journal, records
         self._blobs = journal.log.blobs
         self._limits = limits
         self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
@@ -116,6 +102,16 @@ class Capture:
         """What a command that is about to be started is captured by."""
         return CaptureWatch(self, call, title)
 
+    @contextmanager
+    def captured(self, call: Call, title: str) -> Iterator[None]:
+        """Around work of another process for a call; the call is given what was changed."""
+        writer = self.begin(call, title)
+        try:
+            yield
+        finally:
+            self.end(writer)
+            writer.report(call)
+
     def begin(self, call: Call, title: str) -> Writer:
         """Before something that may write is started: make the baseline current."""
         writer = Writer(call.name, call.session, call.message, title[:_MAX_TITLE])
@@ -125,7 +121,8 @@ class Capture:
                     self._flush(self._writers[-1])
                 self._size = self._journal.log.size()
                 self._baseline.update()
-                self._note(writer)
+                about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
+                writer.record = hold_record(self._state, about)
             except OSError as error:
                 writer.note = f"Its changes cannot be undone: {error.strerror or error}."
                 return writer
@@ -144,7 +141,8 @@ class Capture:
                 writer.note = f"What it changed could not be recorded: {said}."
             finally:
                 self._writers.remove(writer)
-                self._forget(writer)
+                if writer.record is not None:
+                    drop_record(self._state, writer.record)
 
     def flush(self) -> None:
         """Before a call of ours that changes files: record what jobs have changed so far."""
@@ -155,11 +153,11 @@ class Capture:
 
     def recover(self) -> None:
         """Record what commands had changed whose kit was killed."""
-        folder = os.path.join(self._state.path, _FOLDER)
-        with suppress(FileNotFoundError):
-            for name in sorted(os.listdir(folder)):
-                if name.startswith(_OPEN):
-                    self._recover(os.path.join(folder, name))
+        for left in left_records(self._state):
+            with suppress(OSError, ToolError):
+                if self._baseline.load():
+                    self._size = left.log_size
+                    self._flush(Writer(left.tool, left.session, left.message, left.title))
 
     def close(self) -> None:
         with self._lock:
@@ -174,11 +172,12 @@ class Capture:
         ours = self._ours(found)
         befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
         kept: dict[str, str] = {}
-        pairs = {path: (befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
+        pairs = {path: _align(befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
         pairs = {path: pair for path, pair in pairs.items() if not _is_same(*pair, exact=path not in ours)}
         renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
         self._note_seen(found, pairs)
         self._baseline.advance(now, kept)
+        self._baseline.leave()
         if pairs:
             self._record(writer, pairs, renamed)
 
@@ -219,15 +218,13 @@ class Capture:
         is_small = stamp[2] <= self._limits.undo_file_bytes and len(kept) < _MAX_KEPT_FILES
         if kind == "other" or (kind == "file" and not is_small):
             return PathState(kind, mode, token(stamp), stamp[3])
-        try:
-            with self._root.place_listed(path) as place:
-                state, data = look(place.fd, place.name)
-        except (OSError, ToolError):
+        if kind == "link":
+            return PathState("link", 0, self._baseline.read_link(path))
+        data = self._baseline.read(path)
+        if data is None:
             return PathState(kind, mode, token(stamp), stamp[3])
-        if data is None or state is None:
-            return state
         kept[path] = self._blobs.keep(data)
-        return PathState("file", mode, kept[path], stamp[3], self._baseline.attributes_now(path))
+        return PathState("file", mode, kept[path], stamp[3], self._baseline.read_attributes(path))
 
     def _find_renamed(self, found: Differences, now: Listing) -> Iterator[tuple[str, str]]:
         """The new and old paths of files, and of folders taken as a whole, that have another name now."""
@@ -269,29 +266,12 @@ class Capture:
                 stamp = known.version.stamp[0], new[1], *new[2:]
                 self._records.note(path, Version(stamp, bytes.fromhex(after.content)), known.encoding)
 
-    def _note(self, writer: Writer) -> None:
-        """Write down who is about to write, so that a kill does not lose it. The file is locked while we live."""
-        writer.name = f"{_OPEN}{time.time_ns():020}-{os.urandom(4).hex()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        writer.record = os.open(writer.name, flags, 0o600, dir_fd=self._state.folder(_FOLDER))
-        fcntl.flock(writer.record, fcntl.LOCK_EX)
-        left = _Left(writer.tool, writer.session, writer.message, writer.title)
-        os.write(writer.record, msgspec.json.encode(left))
 
-    def _forget(self, writer: Writer) -> None:
-        with suppress(OSError):
-            os.unlink(writer.name, dir_fd=self._state.folder(_FOLDER))
-            os.close(writer.record)
-
-    def _recover(self, path: str) -> None:
-        """Record what one command had changed, unless its kit still lives."""
-        with suppress(OSError, msgspec.DecodeError, ToolError), open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = msgspec.json.decode(file.read(), type=_Left)
-            if self._baseline.load():
-                self._size = self._journal.log.size()
-                self._flush(Writer(left.tool, left.session, left.message, left.title))
-            os.unlink(path)
+def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:
+    """Both states; a folder that was there and still is, is never taken as a whole: that is for what came or went."""
+    if before and after and {before.kind, after.kind} <= {"directory", "ignored"}:
+        return replace(before, kind="directory"), replace(after, kind="directory")
+    return before, after
 
 
 def _is_same(before: PathState | None, after: PathState | None, *, exact: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -40,14 +40,21 @@ class TreeLister:
         self._rules: dict[str, Rules] = {}
         self._watch: FolderWatch | None = None
         self._numbers: dict[int, str] = {}
+        self._times = 0  # a watch pays from the second command on
         self._can_watch = True
         self._linked: dict[str, set[int]] = {}
         """Files with several names, by folder: a change by another name is not reported."""
         self._skipped: frozenset[str] = frozenset()
+        self._listed: Container[str] = ()
+        self._is_forced = False  # whether an ignored folder is listed
 
-    def refresh(self) -> Listing:
-        """Everything that is there now, but `.git` folders and the insides of ignored folders."""
-        changed = self._changed()
+    def refresh(self, listed: Container[str] = ()) -> Listing:
+        """Everything that is there now, but `.git` folders and the insides of ignored folders.
+
+        Folders in `listed` are listed also where they are ignored by now.
+        """
+        self._listed, again = listed, self._is_forced and not listed
+        changed = None if again else self._changed()
         if changed is None:
             self._again()
         else:
@@ -80,11 +87,12 @@ class TreeLister:
 
     def _again(self) -> None:
         self.close()
-        self._numbers, self._rules, self._linked = {}, {}, {}
+        self._numbers, self._rules, self._linked, self._is_forced = {}, {}, {}, False
         trust = self._root.trust
         self._skipped = frozenset(trust.hidden_in(())) if trust.hides else frozenset()
         before, self._listing = self._listing, {}
-        if self._can_watch and sum(map(len, before.values())) >= _WATCH_FROM:  # not before the second time
+        self._times += 1
+        if self._times > 2 and self._can_watch and sum(map(len, before.values())) >= _WATCH_FROM:
             with suppress(OSError):
                 self._watch = FolderWatch()
         self._grow("", self._own_rules())
@@ -111,7 +119,11 @@ class TreeLister:
         """List an open folder, which is closed; the folders in it that are to be listed too, unless `deep` did."""
         try:
             self._follow(fd, path)
-            found, linked = _entries(fd, top=not path)
+            try:
+                found, linked = _entries(fd, top=not path)
+            except PermissionError:  # its names can be read and nothing else: it counts like an ignored one
+                self._drop(path)
+                return {}
             if linked or self._prefix + path in self._linked:
                 self._linked[self._prefix + path] = linked
             if _IGNORE_FILE in found:
@@ -141,7 +153,7 @@ class TreeLister:
             self._drop(path)
             return
         inner = self._list(fd, path, self._outer_rules(path), deep=False)
-        now = self._listing[full]
+        now = self._listing.get(full, {})
         for name, stamp in before.items():
             if stat.S_ISDIR(stamp[0]) and now.get(name) != stamp:
                 self._drop(f"{path}{name}/")
@@ -171,6 +183,8 @@ class TreeLister:
         for start, one in rules:
             verdict = one.verdict(path[start:], True)
             if verdict is not None:
+                if verdict and f"{self._prefix}{path}/" in self._listed:
+                    self._is_forced, verdict = True, False
                 return verdict and not self._is_tracked(f"{path}/")
         return False
 
@@ -186,8 +200,8 @@ def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], set[int]]:
                 continue
             try:
                 about = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue  # gone meanwhile
+            except FileNotFoundError:
+                continue
             mode = about.st_mode
             if stat.S_ISDIR(mode):
                 found[name] = mode, about.st_ino, 0, 0, 0
@@ -203,7 +217,10 @@ def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | 
 
     What is in a folder that is ignored in one of the two is not compared.
     """
-    changed = [one for one in before.keys() | after.keys() if before.get(one) != after.get(one)]
+    if before is after:
+        return
+    both = ((one, before.get(one), after.get(one)) for one in before.keys() | after.keys())
+    changed = [one for one, old, new in both if old is not new and old != new]
     closed = tuple(one for one in changed if (one in before) != (one in after) and _stands(one, before, after))
     for folder in changed:
         if closed and folder.startswith(closed):

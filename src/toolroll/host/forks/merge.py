@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathState, look
-from toolroll.host.files.journal.journal import put_state
+from toolroll.host.files.journal.restore import put_state
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 

@@ -135,7 +135,8 @@ class McpServer:
         def ask(session: McpSession, deadline: float) -> dict[str, Any]:
             return session.ask("tools/call", params, call.token, deadline, progress=call.progress, headers=headers)
 
-        result = self._lifecycle.use(call.token, ask, again=False)
+        with self._dependencies.spawner.captured(self.config, call, name):
+            result = self._lifecycle.use(call.token, ask, again=False)
         answer = results.tool_result(result, self._content(call), name)
         self._dependencies.taint.notice_result(effects, (), checked, str(answer))
         return answer

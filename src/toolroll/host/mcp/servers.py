@@ -12,6 +12,7 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.approval.taint import Taint
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.files.root import Root
     from toolroll.host.http.client import Client
     from toolroll.host.mcp.server import McpServer
@@ -37,10 +38,11 @@ class McpServers:
         limits: Limits,
         environment: Mapping[str, str],
         git: GitGuard,
+        capture: Capture,
     ) -> None:
         """`config` is a file or its content; ValueError for an invalid one."""
         self._configs: dict[str, ServerConfig] = load(config, environment)
-        self._parts = (root, state, guard, taint, http, limits, environment, git)
+        self._parts = (root, state, guard, taint, http, limits, environment, git, capture)
         self._lock = threading.Lock()
         self._servers: dict[str, McpServer] = {}
         self.problems: dict[str, str] = {}
@@ -118,7 +120,7 @@ class McpServers:
         from toolroll.host.mcp.server import McpServer
         from toolroll.host.mcp.spawn import McpSpawner
 
-        root, state, guard, taint, http, limits, environment, git = self._parts
-        spawner = McpSpawner(root, state, guard, environment, git)
+        root, state, guard, taint, http, limits, environment, git, capture = self._parts
+        spawner = McpSpawner(root, state, guard, environment, git, capture)
         pins, memory = ToolPins(state), limits.memory_bytes
         return McpServer(config, ServerDependencies(spawner, http, pins, guard, taint, environment, memory))

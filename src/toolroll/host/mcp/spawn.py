@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,10 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
+    from toolroll.host.capture.capture import Capture
     from toolroll.host.files.root import Root
     from toolroll.host.mcp.config import ServerConfig
+    from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
@@ -63,6 +65,12 @@ class McpSpawner:
     guard: Guard
     environment: Mapping[str, str]
     git: GitGuard
+    capture: Capture
+
+    def captured(self, config: ServerConfig, call: Call, tool: str) -> AbstractContextManager[object]:
+        """Around a call of a server's tool: what a server with write access changes meanwhile is recorded."""
+        is_local = not config.url and self.writes(config) != "nothing"
+        return self.capture.captured(call, f"{config.name}: {tool}") if is_local else nullcontext()
 
     def writes(self, config: ServerConfig) -> Writes:
         """What a server may change: its configuration, within the mode and the policy."""

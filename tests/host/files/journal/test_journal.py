@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from toolroll import Kit, ToolError
 from toolroll.host.files.journal.entry import PathChange, PathState
-from toolroll.host.files.journal.journal import is_same_state, take_back
 from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.text.files.blame import BEFORE, OTHERS
@@ -134,7 +134,7 @@ CHILD = """
 import sys
 from toolroll import Kit
 from toolroll.host.files.journal.entry import PathChange, PathState
-from toolroll.host.files.journal.journal import is_same_state, take_back
+from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
@@ -287,7 +287,7 @@ def test_all_that_came_after_a_point_is_taken_back_unless_others_changed_it(kit,
     error = kit.rewind("start").error
     assert (error.code, error.details) == (
         "Conflict",
-        {"refused": ["b.txt (changed by others since entry 4, write)"]},
+        {"refused": ["'b.txt' (changed by others since entry 4, write)"]},
     )
     assert (ws / "a.txt").read_text() == "two\n"
     (ws / "b.txt").write_text("b")
@@ -303,7 +303,7 @@ def test_a_content_that_is_not_kept_cannot_be_taken_back_to(kit, ws):
     assert [kit.journal.content(state) for state in states] == [b"one\n", b"two\n", None, None]
     os.unlink(f"{kit.state_dir}/journal/blobs/{states[0].content}")
     assert kit.journal.content(states[0]) is None
-    assert kit.rewind(1).error.details == {"refused": ["a.txt (its content before entry 2, write, is not kept)"]}
+    assert kit.rewind(1).error.details == {"refused": ["'a.txt' (its content before entry 2, write, is not kept)"]}
     assert (ws / "a.txt").read_text() == "two\n"
 
 

@@ -9,15 +9,24 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from toolroll.host.files import atomic
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
-from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
+from toolroll.host.files.journal.restore import (
+    is_folder,
+    is_removable,
+    is_same_state,
+    is_still,
+    put_state,
+    remove_entry,
+    take_back,
+    writable,
+)
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.dir_entries import open_dir
@@ -129,7 +138,7 @@ class Recorder:
         missing: list[str] = []
         for depth in range(len(parts) - 1, 0, -1):
             path = "/".join(parts[:depth])
-            if path in self._made or path in self._root.others or _is_folder(self._root, path):
+            if path in self._made or path in self._root.others or is_folder(self._root, path):
                 break
             missing.append(path)
         for path in reversed(missing):
@@ -184,13 +193,16 @@ class Recorder:
         if before is not None and before.is_lost:
             self.lost.append(step.path)
             return
-        with self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place:
+        with (
+            self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
+            writable(place.fd),
+        ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
             elif before is None:
-                if _is_removable(place):
+                if is_removable(place):
                     with self.removing(place.fd, place.name, place.path):
-                        _remove(place)
+                        remove_entry(place)
             elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
                 with self.setting_mode(place, before.mode):
                     put_state(place, before, b"")
@@ -215,102 +227,6 @@ class Recorder:
         self.changes.append(step)
 
 
-def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
-    """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
-    left = []
-    for step in reversed(steps):
-        if step.source is not None:
-            _move_back(root, step)
-            continue
-        try:
-            place = root.place_listed(step.path, create=step.before is not None)
-        except FileNotFoundError:
-            continue
-        with place:
-            now, _ = look(place.fd, place.name)
-            if is_same_state(now, step.before):
-                continue
-            if not is_same_state(now, step.after):
-                left.append(step.path)
-            elif step.before is None:
-                _remove(place)
-            else:
-                data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
-                put_state(place, step.before, data)
-    return left
-
-
-def is_same_state(now: PathState | None, known: PathState | None) -> bool:
-    """Whether what is there is what is known; -1 is a mode that was not known yet."""
-    if now is None or known is None:
-        return now is known
-    return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
-
-
-def _move_back(root: Root, step: PathChange) -> None:
-    if step.source is None:
-        return
-    try:
-        with (
-            root.place_listed(step.path) as new,
-            root.place_listed(step.source, create=True) as old,
-        ):
-            if not old.mode() and new.mode():
-                os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
-            elif new.mode() and os.path.samestat(old.status(), new.status()):
-                os.unlink(new.name, dir_fd=new.fd)  # a move by linking that was cut off in the middle
-    except FileNotFoundError:
-        return
-
-
-def _is_folder(root: Root, path: str) -> bool:
-    try:
-        with root.place_listed(path) as place:
-            return stat.S_ISDIR(place.mode())
-    except OSError:
-        return False
-
-
-def _is_removable(place: PathHandle) -> bool:
-    """Whether it can go: a folder that others have put something into stays."""
-    if not stat.S_ISDIR(place.mode()):
-        return bool(place.mode())
-    fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
-    try:
-        return not os.listdir(fd)
-    finally:
-        os.close(fd)
-
-
-def _remove(place: PathHandle) -> None:
-    if stat.S_ISDIR(place.mode()):
-        if _is_removable(place):
-            os.rmdir(place.name, dir_fd=place.fd)
-    elif place.mode():
-        os.unlink(place.name, dir_fd=place.fd)
-
-
-def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
-    """Make a place what it was."""
-    if state.kind == "file":
-        if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
-            os.chmod(place.name, stat.S_IMODE(now) | stat.S_IWUSR, dir_fd=place.fd)
-        atomic.write(place, data, stage=None, mode=state.mode)
-        if state.mtime_ns:
-            atomic.set_attributes(place, state.attributes)
-            os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
-        os.chmod(place.name, state.mode, dir_fd=place.fd)
-    elif state.kind == "link":
-        os.symlink(state.content, place.name, dir_fd=place.fd)
-    elif state.kind == "directory":
-        with suppress(FileExistsError):  # only its mode was changed
-            os.mkdir(place.name, dir_fd=place.fd)
-        if state.mode >= 0:
-            os.chmod(place.name, state.mode, dir_fd=place.fd)
-    else:
-        raise ToolError(ErrorCode.UNSUPPORTED, f"{place.path!r} cannot be put back.")
-
-
 class Journal:
     """Everything that tools did to one workspace, newest last."""
 
@@ -324,7 +240,7 @@ class Journal:
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
         """Record one call. If it fails, what it did is taken back; else it becomes an entry."""
         self.catch_up()
-        with self._log.under_way() as pending:
+        with self._log.under_way(self._others) as pending:
             recorder = Recorder(self._log, pending, self._root)
             try:
                 with recorder.folders:
@@ -347,12 +263,24 @@ class Journal:
         return self._log.entries()
 
     def recover(self) -> list[str]:
-        """Take back what calls that were killed had begun; the paths that others have changed since."""
+        """Take back what calls that were killed had begun; the paths that others have changed since.
+
+        A call in a further root that this workspace does not have is left for a kit that has it.
+        """
         left = []
-        for steps, name in self._log.cut_off():
-            left += take_back(self._root, self._log, steps)
+        for call, name in self._log.cut_off():
+            used = {path.split("/", 1)[0] for step in call.steps for path in (step.path, step.source) if path}
+            missing = [path for one, path in call.others.items() if one in used and self._others.get(one) != path]
+            if missing:
+                left += [f"{path} (open a kit with this root to take a killed call back)" for path in missing]
+                continue
+            left += take_back(self._root, self._log, call.steps)
             self._log.forget(name)
         return left
+
+    @property
+    def _others(self) -> dict[str, str]:
+        return {name: other.path for name, other in self._root.others.items()}
 
     def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""
@@ -443,7 +371,7 @@ class Journal:
         try:  # not through a link that stands where there was a folder
             with open_dir(root.fd, parts[:-1]) as folder:
                 if known is not None and known.is_lost:
-                    return _is_still(folder, parts[-1], known), None
+                    return is_still(folder, parts[-1], known), None
                 now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
@@ -481,14 +409,6 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
 
 def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
-
-
-def _is_still(folder: int, name: str, known: PathState) -> bool:
-    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind."""
-    if known.kind != "file":
-        return True
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
 
 
 def _difference(ours: bytes, now: bytes) -> str:

@@ -1,0 +1,77 @@
+"""Records of commands under way, which outlive a kill: the next start finds who was writing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from toolroll.host.runtime.state import State
+
+FOLDER = "capture"
+_OPEN = "open-"  # begins the names of the records
+
+
+class WriterRecord(msgspec.Struct):
+    """Who is writing to the workspace."""
+
+    tool: str
+    session: str
+    message: str
+    title: str
+    log_size: int
+    """The bytes of the journal when it began: later entries may have its changes already."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRecord:
+    """A record on disk, locked as long as its process lives."""
+
+    name: str
+    fd: int
+
+
+def hold_record(state: State, record: WriterRecord) -> HeldRecord:
+    """Write a record down before the command starts."""
+    import fcntl
+
+    name = f"{_OPEN}{time.time_ns():020}-{os.urandom(4).hex()}"
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=state.folder(FOLDER))
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.write(fd, msgspec.json.encode(record))
+    return HeldRecord(name, fd)
+
+
+def drop_record(state: State, held: HeldRecord) -> None:
+    """Remove a record: what its command did has been written to the journal."""
+    with suppress(OSError):
+        os.unlink(held.name, dir_fd=state.folder(FOLDER))
+    os.close(held.fd)
+
+
+def left_records(state: State) -> Iterator[WriterRecord]:
+    """The records of processes that were killed; each is removed when the next one is asked for."""
+    import fcntl
+
+    for path in _record_paths(state):
+        with suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield msgspec.json.decode(file.read(), type=WriterRecord)
+            os.unlink(path)
+
+
+def has_records(state: State) -> bool:
+    """Whether there are any records, also of processes that live."""
+    return bool(_record_paths(state))
+
+
+def _record_paths(state: State) -> list[str]:
+    folder = os.path.join(state.path, FOLDER)
+    try:
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(_OPEN))
+    except OSError:
+        return []

@@ -1,0 +1,144 @@
+"""Put paths back to the state that the journal knows, and compare them with it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from toolroll.host.files import atomic
+from toolroll.host.files.journal.entry import NOT_KEPT, PathChange, PathState, look
+from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.openat import PathHandle
+from toolroll.host.files.root import Root
+from toolroll.result import ErrorCode, ToolError
+
+
+def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
+    """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
+    left = []
+    for step in reversed(steps):
+        if step.source is not None:
+            _move_back(root, step)
+            continue
+        try:
+            place = root.place_listed(step.path, create=step.before is not None)
+        except FileNotFoundError:
+            continue
+        with place:
+            now, _ = look(place.fd, place.name)
+            if is_same_state(now, step.before):
+                continue
+            if not _is_halfway(now, step):
+                left.append(step.path)
+            elif step.before is None:
+                remove_entry(place)
+            else:
+                data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
+                put_state(place, step.before, data)
+    return left
+
+
+def is_same_state(now: PathState | None, known: PathState | None) -> bool:
+    """Whether what is there is what is known; -1 is a mode that was not known yet."""
+    if now is None or known is None:
+        return now is known
+    return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
+
+
+def _is_halfway(now: PathState | None, step: PathChange) -> bool:
+    """Whether what is there can be the work of a step that was cut off: done but for its mode, or the old gone."""
+    if now is None or step.after is None:
+        return now is None
+    return (now.kind, now.content) in {(one.kind, one.content) for one in (step.before, step.after) if one is not None}
+
+
+def _move_back(root: Root, step: PathChange) -> None:
+    if step.source is None:
+        return
+    try:
+        with (
+            root.place_listed(step.path) as new,
+            root.place_listed(step.source, create=True) as old,
+        ):
+            if not old.mode() and new.mode():
+                os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
+            elif new.mode() and os.path.samestat(old.status(), new.status()):
+                os.unlink(new.name, dir_fd=new.fd)  # a move by linking that was cut off in the middle
+    except FileNotFoundError:
+        return
+
+
+def is_folder(root: Root, path: str) -> bool:
+    """Whether a folder has this real path, and no link to one."""
+    try:
+        with root.place_listed(path) as place:
+            return stat.S_ISDIR(place.mode())
+    except OSError:
+        return False
+
+
+@contextmanager
+def writable(folder: int) -> Iterator[None]:
+    """Let names in an open folder be changed, if it is ours; its mode is put back in the end."""
+    mode, path = stat.S_IMODE(os.fstat(folder).st_mode), f"/proc/self/fd/{folder}"
+    if mode & stat.S_IRWXU == stat.S_IRWXU:
+        yield
+        return
+    with suppress(OSError):  # another owner's
+        os.chmod(path, mode | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.chmod(path, mode)
+
+
+def is_removable(place: PathHandle) -> bool:
+    """Whether it can go: a folder that others have put something into stays."""
+    if not stat.S_ISDIR(place.mode()):
+        return bool(place.mode())
+    fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
+    try:
+        return not os.listdir(fd)
+    finally:
+        os.close(fd)
+
+
+def remove_entry(place: PathHandle) -> None:
+    """Remove a file, a link or an empty folder, if it is there."""
+    if stat.S_ISDIR(place.mode()):
+        if is_removable(place):
+            os.rmdir(place.name, dir_fd=place.fd)
+    elif place.mode():
+        os.unlink(place.name, dir_fd=place.fd)
+
+
+def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
+    """Make a place what it was."""
+    if state.kind == "file":
+        if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
+            os.unlink(place.name, dir_fd=place.fd)  # its mode may be that of another name of the same file too
+        atomic.write(place, data, stage=None, mode=state.mode | stat.S_IWUSR if state.mtime_ns else state.mode)
+        if state.mtime_ns:
+            atomic.set_attributes(place, state.attributes)
+            os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
+        os.chmod(place.name, state.mode, dir_fd=place.fd)
+    elif state.kind == "link":
+        os.symlink(state.content, place.name, dir_fd=place.fd)
+    elif state.kind == "directory":
+        with suppress(FileExistsError):  # only its mode was changed
+            os.mkdir(place.name, dir_fd=place.fd)
+        if state.mode >= 0:
+            os.chmod(place.name, state.mode, dir_fd=place.fd)
+    else:
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{place.path!r} cannot be put back.")
+
+
+def is_still(folder: int, name: str, known: PathState) -> bool:
+    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind."""
+    if known.kind != "file":
+        return True
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
