@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,27 @@ def test_code_is_understood_in_every_root(kit: Kit) -> None:
     assert kit.call("symbols", {"path": "lib", "name": "needle"}).text.startswith("lib/a.py:1: def needle()")
     for tool in ("lint", "tests"):
         assert refused(kit.call(tool, {"path": "lib"})).endswith("Use `bash` with `cwd` 'lib'.")
+
+
+KILLED = """
+import os, sys
+from toolroll import Kit
+from toolroll.host.files.journal.log import JournalLog
+ws, lib, state = sys.argv[1:]
+JournalLog.append = lambda *_: os.kill(os.getpid(), 9)
+Kit(ws, roots=[lib], state_dir=state).call("write", {"path": "lib/a.py", "content": "half"})
+"""
+
+
+def test_a_call_that_was_killed_in_another_root_is_taken_back_by_a_kit_that_has_it(
+    ws: Path, lib: Path, tmp_path: Path
+) -> None:
+    before, state = (lib / "a.py").read_text(), tmp_path / "state"
+    subprocess.run([sys.executable, "-c", KILLED, ws, lib, state], check=False)
+    assert (lib / "a.py").read_text() == "half"
+    with Kit(ws, state_dir=state) as kit:
+        assert kit.recovered == [f"{lib} (open a kit with this root to take a killed call back)"]
+    assert not (ws / "lib").exists()
+    with Kit(ws, roots=[lib], state_dir=state) as kit:
+        assert kit.recovered == []
+    assert (lib / "a.py").read_text() == before

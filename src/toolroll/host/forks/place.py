@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from toolroll.host.files.copies import remove_tree
 from toolroll.host.forks.overlay import unmount
+from toolroll.host.runtime.user_folders import cache_dir
 
 _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
 
@@ -64,10 +65,8 @@ def _remove(path: str) -> None:
 
 def _choose_folder(workspace: str) -> str:
     """A folder on the file system of the workspace, where there is one: only there files can be cloned."""
-    import platformdirs
-
     device = os.stat(workspace).st_dev
-    cache = os.path.join(platformdirs.user_cache_dir("toolroll"), "forks")
+    cache = os.path.join(cache_dir(), "forks")
     temporary = os.path.join(tempfile.gettempdir(), f"toolroll-forks-{os.geteuid()}")
     for path in (cache, temporary):
         with suppress(OSError):

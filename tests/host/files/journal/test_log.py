@@ -149,23 +149,23 @@ def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws,
 
 def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_path):
     step = PathChange("a", None, None)
-    with log.under_way() as pending:
+    with log.under_way({}) as pending:
         pending.about_to(step)
     (record,) = (tmp_path / "state/journal/pending").iterdir()
     record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
-    with log.under_way() as pending:
+    with log.under_way({}) as pending:
         pending.about_to(PathChange("b", None, None))
-        ((steps, name),) = log.cut_off()
+        (((steps, _), name),) = log.cut_off()
     assert (steps, name) == ([step], record.name)
     assert record.stat().st_size > 0
 
 
 def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
     step = PathChange("a", None, None)
-    with log.under_way() as pending:
+    with log.under_way({}) as pending:
         pending.about_to(step)
     for _, name in log.cut_off():
-        with log.under_way() as pending:
+        with log.under_way({}) as pending:
             pending.about_to(step)
             assert sorted(one.stat().st_size for one in (tmp_path / "state/journal/pending").iterdir())[0] == 0
         log.forget(name)

@@ -240,7 +240,7 @@ class Journal:
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
         """Record one call. If it fails, what it did is taken back; else it becomes an entry."""
         self.catch_up()
-        with self._log.under_way() as pending:
+        with self._log.under_way(self._others) as pending:
             recorder = Recorder(self._log, pending, self._root)
             try:
                 with recorder.folders:
@@ -263,12 +263,24 @@ class Journal:
         return self._log.entries()
 
     def recover(self) -> list[str]:
-        """Take back what calls that were killed had begun; the paths that others have changed since."""
+        """Take back what calls that were killed had begun; the paths that others have changed since.
+
+        A call in a further root that this workspace does not have is left for a kit that has it.
+        """
         left = []
-        for steps, name in self._log.cut_off():
-            left += take_back(self._root, self._log, steps)
+        for call, name in self._log.cut_off():
+            used = {path.split("/", 1)[0] for step in call.steps for path in (step.path, step.source) if path}
+            missing = [path for one, path in call.others.items() if one in used and self._others.get(one) != path]
+            if missing:
+                left += [f"{path} (open a kit with this root to take a killed call back)" for path in missing]
+                continue
+            left += take_back(self._root, self._log, call.steps)
             self._log.forget(name)
         return left
+
+    @property
+    def _others(self) -> dict[str, str]:
+        return {name: other.path for name, other in self._root.others.items()}
 
     def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""

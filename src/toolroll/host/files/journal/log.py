@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,7 @@ from toolroll.text.diff import common_ends
 
 _LOG = "journal"
 _PENDING = "journal/pending"
+_OTHERS = "others"
 _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
 _LET_GO_S = 1.0
@@ -214,25 +215,28 @@ class JournalLog:
         return [_entry(line) for line in lines]
 
     @contextlib.contextmanager
-    def under_way(self) -> Iterator[PendingSteps]:
-        """A record of the steps of one call, which outlives a kill; empty when the block ends."""
-        pending = PendingSteps(self._state.folder(_PENDING), self._idle)
+    def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
+        """A record of the steps of one call, which outlives a kill; empty when the block ends.
+
+        `others`: the further roots of the workspace, by their names.
+        """
+        pending = PendingSteps(self._state.folder(_PENDING), self._idle, others)
         try:
             yield pending
         finally:
             pending.close()
 
-    def cut_off(self) -> Iterator[tuple[list[PathChange], str]]:
-        """The steps of calls that were killed, oldest step first, each with the name to `forget` it by meanwhile."""
+    def cut_off(self) -> Iterator[tuple[KilledCall, str]]:
+        """The calls that were killed, each with the name to `forget` it by meanwhile."""
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
         folder = self._state.folder(_PENDING)
         for name in sorted(os.listdir(folder)):
             with (
                 contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
-                PendingSteps.left(folder, name) as steps,
+                PendingSteps.left(folder, name) as call,
             ):
-                yield steps, name
+                yield call, name
 
     def forget(self, name: str) -> None:
         """Drop the record of a call that was killed, once it is dealt with."""
@@ -255,6 +259,13 @@ class JournalLog:
             return [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
 
 
+class KilledCall(NamedTuple):
+    """What a call had begun, oldest step first, and the further roots that it had, by their names."""
+
+    steps: list[PathChange]
+    others: Mapping[str, str]
+
+
 class PendingSteps:
     """The steps of a call that is under way, written before each is taken.
 
@@ -262,17 +273,21 @@ class PendingSteps:
     empty and idle until another call needs one, unless a search for killed calls removes it.
     """
 
-    def __init__(self, folder: int, idle: list[str]) -> None:
+    def __init__(self, folder: int, idle: list[str], others: Mapping[str, str]) -> None:
         self._folder = folder
         self._idle = idle
+        self._others = others
         self._name = ""
         self._fd: int | None = None
 
     def about_to(self, *steps: PathChange) -> None:
         """Write down steps that are going to be taken."""
+        lines: list[object] = [_translate(step, _STORED) for step in steps]
         if self._fd is None:
             self._fd = self._opened()
-        rest = memoryview(b"".join(msgspec.json.encode(_translate(step, _STORED)) + b"\n" for step in steps))
+            if self._others:
+                lines.insert(0, {_OTHERS: self._others})
+        rest = memoryview(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         while rest:  # a write may be short
             rest = rest[os.write(self._fd, rest) :]
 
@@ -301,13 +316,14 @@ class PendingSteps:
 
     @staticmethod
     @contextlib.contextmanager
-    def left(folder: int, name: str) -> Iterator[list[PathChange]]:
-        """The steps that a killed call had begun, which are ours in the block; BlockingIOError if it lives."""
+    def left(folder: int, name: str) -> Iterator[KilledCall]:
+        """What a killed call had begun, which is ours in the block; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             _lock_dead(fd, name)
-            lines = [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
-            yield [_translate(step, _NAMED) for step in lines]
+            lines = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
+            others = lines.pop(0)[_OTHERS] if lines and _OTHERS in lines[0] else {}
+            yield KilledCall([_translate(step, _NAMED) for step in msgspec.convert(lines, list[PathChange])], others)
 
 
 def _lock_dead(fd: int, name: str) -> None:
