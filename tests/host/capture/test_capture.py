@@ -280,6 +280,22 @@ def test_what_is_over_the_budget_is_named(ws: Path, put: Callable[..., None], op
     assert sorted(len((ws / name).read_bytes()) for name in ("small", "other")) == [60, 61]
 
 
+def test_in_a_tree_that_is_too_large_commands_run_and_it_is_said(
+    ws: Path, put: Callable[..., None], kit: Kit, monkeypatch: pytest.MonkeyPatch
+):
+    put({f"d/{number}": b"" for number in range(12)})
+    monkeypatch.setattr(listing, "_MAX_ENTRIES", 10)
+    for _ in range(2):  # also where it is known already
+        ran = kit.call("bash", {"command": "echo hi > d/0"})
+        assert (ran.ok, ran.text.splitlines()[1:]) == (
+            True,
+            ["Its changes cannot be undone: the workspace has more than 10 files."],
+        )
+    assert kit.call("write", {"path": "new", "content": "x"}).ok
+    assert kit.call("undo").ok
+    assert not (ws / "new").exists()
+
+
 def test_a_job_is_recorded_at_our_next_call_and_at_its_end(ws: Path, put: Callable[..., None], kit: Kit):
     put({"a": "1\n", "b": "1\n"})
     job = kit.call("bash", {"command": "echo 2 > a; read x; echo 3 > b", "background": True}).data["job"]

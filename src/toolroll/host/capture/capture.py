@@ -123,8 +123,8 @@ class Capture:
                 self._baseline.update()
                 about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
                 writer.record = hold_record(self._state, about)
-            except OSError as error:
-                writer.note = f"Its changes cannot be undone: {error.strerror or error}."
+            except (OSError, ToolError) as error:
+                writer.note = f"Its changes cannot be undone: {_describe(error)}."
                 return writer
             self._writers.append(writer)
         return writer
@@ -137,8 +137,7 @@ class Capture:
             try:
                 self._flush(writer)
             except (OSError, ToolError) as error:
-                said = getattr(error, "strerror", None) or str(error)
-                writer.note = f"What it changed could not be recorded: {said}."
+                writer.note = f"What it changed could not be recorded: {_describe(error)}."
             finally:
                 self._writers.remove(writer)
                 if writer.record is not None:
@@ -147,7 +146,7 @@ class Capture:
     def flush(self) -> None:
         """Before a call of ours that changes files: record what jobs have changed so far."""
         if self._writers:
-            with self._lock, suppress(OSError):
+            with self._lock, suppress(OSError, ToolError):
                 if self._writers:
                     self._flush(self._writers[-1])
 
@@ -265,6 +264,10 @@ class Capture:
             if same and new is not None and after is not None and after.kind == "file" and not after.is_lost:
                 stamp = known.version.stamp[0], new[1], *new[2:]
                 self._records.note(path, Version(stamp, bytes.fromhex(after.content)), known.encoding)
+
+
+def _describe(error: OSError | ToolError) -> str:
+    return error.message.rstrip(".") if isinstance(error, ToolError) else error.strerror or str(error)
 
 
 def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.ignore import IgnoreRules, read
 from toolroll.host.files.walk import FOLDER, enter
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -25,6 +26,7 @@ _REPOSITORY = ".git"  # of a folder further down it is taken as a whole
 _IGNORE_FILE = ".gitignore"
 _DRAFT = ".toolroll-"  # names of our own files in the making
 _MAX_DEPTH = 200  # folders below are taken as a whole, like ignored ones
+_MAX_ENTRIES = 200_000  # of what is not ignored; a larger tree takes seconds to list
 _WATCH_FROM = 50  # entries: a smaller tree is listed in a fraction of a millisecond
 
 
@@ -47,12 +49,15 @@ class TreeLister:
         self._skipped: frozenset[str] = frozenset()
         self._listed: Container[str] = ()
         self._is_forced = False  # whether an ignored folder is listed
+        self._count = 0  # of entries that were listed by this refresh
 
     def refresh(self, listed: Container[str] = ()) -> Listing:
         """Everything that is there now, but `.git` folders and the insides of ignored folders.
 
-        Folders in `listed` are listed also where they are ignored by now.
+        Folders in `listed` are listed also where they are ignored by now. ToolError if there is too much; it is not
+        tried again then.
         """
+        self._count = self._count if self._count > _MAX_ENTRIES else 0
         self._listed, again = listed, self._is_forced and not listed
         changed = None if again else self._changed()
         if changed is None:
@@ -130,6 +135,7 @@ class TreeLister:
                 rules = ((len(path), IgnoreRules(read(fd, _IGNORE_FILE))), *rules)
             self._rules[path] = rules
             self._listing[self._prefix + path] = found
+            self._add(len(found))
             if self._skipped:
                 for name in [name for name in found if path + name in self._skipped]:
                     del found[name]
@@ -142,6 +148,12 @@ class TreeLister:
             return inner
         finally:
             os.close(fd)
+
+    def _add(self, count: int) -> None:
+        self._count += count
+        if self._count > _MAX_ENTRIES:
+            self._listing = {}
+            raise ToolError(ErrorCode.TOO_LARGE, f"the workspace has more than {_MAX_ENTRIES:,} files")
 
     def _renew(self, full: str) -> None:
         """List a folder of the listing again, add the new folders in it, and drop those that are gone."""
