@@ -17,7 +17,7 @@ FRONTS = {
     "host/code": "host/code/repo_map",
     "host/convert": "host/convert/converter host/convert/child",
     "host/dev": "tools/dev/lint tools/dev/tests",
-    "host/forks": "host/forks/forks",
+    "host/forks": "host/forks/forks tools/shell/attempt",
     "host/git": "tools/dev/git",
     "host/http": "host/http/client",
     "host/knowledge": "host/knowledge/ingest tools/knowledge/history",

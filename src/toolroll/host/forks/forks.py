@@ -147,7 +147,7 @@ class Forks:
                 stays = bool(rows)
                 return _describe(held.number, rows, result)
             if not held.fork.has_own_commits():
-                self._land(held.rows(), ctx)
+                self.land(held.rows(), ctx)
                 return result
         finally:
             if not stays:
@@ -155,7 +155,7 @@ class Forks:
         self._landing.ask_to_run(ctx.call, "commits, branches and staged files cannot be looked at before they land")
         return start(ctx)
 
-    def _land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
+    def land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
         """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
         if not rows:
             return
