@@ -118,7 +118,8 @@ def remove_entry(place: PathHandle) -> None:
 def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
-        if stat.S_ISREG(now := place.mode()) and not now & stat.S_IWUSR:
+        is_there = stat.S_ISREG(place.mode())
+        if is_there and not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
             os.unlink(place.name, dir_fd=place.fd)  # its mode may be that of another name of the same file too
         atomic.write(place, data, stage=None, mode=state.mode | stat.S_IWUSR if state.mtime_ns else state.mode)
         if state.mtime_ns:
