@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from toolroll import CancelToken, Executed, ToolError
+from toolroll import CancelToken, Executed, Policy, ToolError
+from toolroll.result import ErrorCode
 
 BYTES = bytes(range(256)) * 8192  # more than a pipe holds
 
@@ -64,6 +65,19 @@ def test_what_bash_is_refused_is_refused_here(kit, command, more, code):
     with pytest.raises(ToolError) as caught:
         kit.exec(command, **more)
     assert caught.value.code == code
+
+
+def test_what_must_be_looked_at_first_runs_in_a_fork(open_kit, ws):
+    kit = open_kit(policy=Policy(commit="ask"))
+    for command in ("touch new", ["touch", "new"]):
+        with pytest.raises(ToolError, match="`exec` of a fork") as caught:
+            kit.exec(command)
+        assert caught.value.code == ErrorCode.PERMISSION
+    assert kit.exec("ls").code == 0
+    with kit.fork("copy") as trial:
+        assert trial.exec("touch new").code == 0
+        trial.merge()
+    assert (ws / "new").exists()
 
 
 def test_it_can_be_cancelled(kit):

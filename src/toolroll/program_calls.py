@@ -69,6 +69,13 @@ class ProgramCalls:
         )
 
         def run(ctx: Context) -> Completed:
+            text, args = (words, None) if isinstance(words, str) else (words[0], words[1:])
+            if ctx.shell.must_fork(text, args):
+                raise ToolError(
+                    ErrorCode.PERMISSION,
+                    "By the setting `commit`, what commands change is looked at before it lands. Run it with `bash`, "
+                    "or with `exec` of a fork.",
+                )
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
             return ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
 

@@ -359,7 +359,7 @@ def test_only_affected_tests(call, put, git, ws):
     def affected():
         return call(affected=True, framework="unittest")
 
-    assert "All tests: what has changed cannot be told" in affected().text
+    assert "All tests: what has changed is not known" in affected().text
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "x")

@@ -193,7 +193,7 @@ def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) ->
         return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
     line = describe_changes(changes)
-    said = f"{line} All of it is held as fork {number}, nothing in the workspace: use `commit` or `discard`."
+    said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
     note = "\n".join(filter(None, [result.note, said, shown]))
     return replace(result, note=note, meta={**result.meta, **meta})
