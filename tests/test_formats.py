@@ -80,7 +80,7 @@ def test_an_mcp_result_has_text_and_image():
 
 
 STRICT_WORDS = {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "description"}
-STRICT_WORDS |= {"minimum", "maximum", "pattern"}
+STRICT_WORDS |= {"minimum", "maximum", "minItems", "maxItems", "pattern"}
 
 
 def objects(schema):

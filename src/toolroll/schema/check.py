@@ -150,7 +150,7 @@ def _sentence(error: jsonschema_rs.ValidationError, schema: Schema) -> str:
         case "enum":
             choices = ", ".join(map(repr, kind["options"]))
             return f"`{where}` must be one of {choices}, not {_brief(error.instance)}."
-        case "minLength" if not error.instance:
+        case "minLength" | "minItems" if not error.instance:
             return f"`{where}` is required and must not be empty.{_purpose(where, schema)}"
         case "minimum":
             return f"`{where}` must be at least {kind['limit']}, not {_brief(error.instance)}."

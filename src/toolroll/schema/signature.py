@@ -23,9 +23,11 @@ class Field:
     path: bool = False
     """Names a file or folder of the workspace: calls on it are locked by it."""
 
-    def keywords(self) -> Schema:
+    def keywords(self, kind: str | None) -> Schema:
+        """The bounds as JSON Schema names them for a value of this type."""
+        unit = "Items" if kind == "array" else "Length"
         bounds = {"minimum": self.ge, "maximum": self.le}
-        named = {**bounds, "minLength": self.min_length, "maxLength": self.max_length}
+        named = {**bounds, f"min{unit}": self.min_length, f"max{unit}": self.max_length}
         return {keyword: value for keyword, value in named.items() if value is not None}
 
 
@@ -103,7 +105,7 @@ def schema_of(hint: Any, inside: tuple[Any, ...] = ()) -> Schema:
     schema = _schema_of_bare(bare, inside)
     for note in _notes(hint):
         if isinstance(note, Field):
-            schema |= note.keywords()
+            schema |= note.keywords(schema.get("type"))
         elif isinstance(note, str):
             schema["description"] = note
     return schema
