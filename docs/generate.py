@@ -235,6 +235,8 @@ def _example(name: str, schema: Mapping[str, Any]) -> Any:
     if such_as := re.search(r"\bsuch as ([^\s,;]+)", schema.get("description", "")):
         word = such_as[1].strip("'\".")
         return [word] if schema.get("type") == "array" else word
+    if schema.get("minItems"):
+        return [EXAMPLES.get(name.removesuffix("s"), "text")]
     return EXAMPLES.get(name, BY_TYPE.get(schema.get("type", ""), "text"))
 
 

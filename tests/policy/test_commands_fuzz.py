@@ -19,7 +19,7 @@ from toolroll.policy.commands import STANDARD, judge
 from toolroll.policy.shell.destructive.banned import STANDARD as BANNED
 from toolroll.policy.shell.read_only.programs import is_echo
 
-COUNT = 1500
+COUNT = 1000
 STUBS = sorted(
     {name for row in BANNED for name in row.programs if "*" not in name}
     | {"rm", "mv", "cp", "tee", "dd", "touch", "chmod", "chown", "ln", "mkdir", "rmdir", "install", "truncate", "shred"}

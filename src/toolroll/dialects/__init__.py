@@ -10,18 +10,20 @@ from toolroll.dialect import Dialect
 from toolroll.plugins import Plugin, combine
 
 
+_OWN = sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
 def names() -> list[str]:
     """The names of our own dialects."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+    return list(_OWN)
 
 
 def load(name: str, plugins: Iterable[Plugin] = ()) -> Dialect:
     """The dialect of this name, also of a plugin; ValueError if there is none, or if its file is wrong."""
-    own = names()
-    if name not in own:
-        others = combine(plugins, (), own, "").dialects
+    if name not in _OWN:
+        others = combine(plugins, (), _OWN, "").dialects
         if name not in others:
-            raise ValueError(f"There is no dialect {name!r}. There are: {', '.join((*own, *others))}.")
+            raise ValueError(f"There is no dialect {name!r}. There are: {', '.join((*_OWN, *others))}.")
         return others[name]
     try:
         found: Dialect = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").DIALECT

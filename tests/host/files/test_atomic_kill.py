@@ -69,7 +69,7 @@ def is_whole(file: Path) -> bool:
     return len(data) == SIZE and data == data[:1] * SIZE
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["replace", "create"])
 def test_no_kill_tears_a_file_or_leaves_one(folders, way, kills):
     workspace, stage = folders

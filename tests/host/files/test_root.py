@@ -15,7 +15,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.trust import Trust
 from toolroll.result import ErrorCode, ToolError
 
-FUZZED = [10_000, pytest.param(100_000, marks=pytest.mark.slow)]
+FUZZED = [4_000, pytest.param(100_000, marks=pytest.mark.slow)]
 
 
 def has_openat2() -> bool:

@@ -150,7 +150,7 @@ def make_commands(chance: random.Random, *, hard_links: bool = True) -> str:
 def test_random_commands(ws: Path, tmp_path: Path, open_kit: Callable[..., Kit], kind: Any) -> None:
     twin = tmp_path / "twin"
     kit = open_kit(policy="standard")
-    for seed in range(int(os.environ.get("TOOLROLL_SEQUENCES", "10"))):
+    for seed in range(int(os.environ.get("TOOLROLL_SEQUENCES", "6"))):
         chance = random.Random(seed)
         subprocess.run(
             ["bash", "-c", "mkdir -p d/e 'd e'\n" + make_commands(chance, hard_links=kind != "overlay")],

@@ -170,7 +170,7 @@ def content(chance: random.Random) -> bytes:
 
 
 @pytest.fixture(
-    scope="module", params=[range(10), pytest.param(range(10, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+    scope="module", params=[range(6), pytest.param(range(6, 40), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def trees(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     made = []
