@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from toolroll.dialect import Dialect
 from toolroll.plugins import Plugin, combine
 
-
 _OWN = sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
