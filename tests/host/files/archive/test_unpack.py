@@ -105,7 +105,7 @@ def test_a_repository_is_taken_only_when_asked_for(kit, ws):
     assert os.listdir(ws) == ["a"]
 
 
-@pytest.mark.parametrize("data", [b"no archive", archive(("a", b"x" * 9999))[:60]])
+@pytest.mark.parametrize("data", [b"no archive", archive(("a", b"x" * 9999))[:60]], ids=["text", "cut short"])
 def test_what_is_no_archive(kit, data):
     with pytest.raises(ToolError, match="cannot be read"):
         kit.unpack(data)
