@@ -204,7 +204,7 @@ def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Sear
 def test_the_answers_are_those_of_a_search_that_knows_nothing(
     searches: Callable[..., tuple[Path, Search, Search]],
 ) -> None:
-    rows, used = compared(1, 20, searches)
+    rows, used = compared(1, 24, searches)
     assert rows > 50
     assert used > 4
 
