@@ -15,8 +15,9 @@ from toolroll.registry import modules_in
 SOURCE = Path(toolroll.__file__).parent
 TOOLS = frozenset(modules_in("toolroll.tools"))
 NAMED = re.compile(r"`(\w+)`")
+QUICK = {"native", "claude-code", "coding-agent", "mcp-filesystem"}
 CHOICES = [
-    *((dialect, {}) for dialect in dialects.names()),
+    *(pytest.param(name, {}, marks=() if name in QUICK else pytest.mark.slow) for name in dialects.names()),
     ("native", {"mode": "thinking"}),
     ("claude-code", {"mode": "thinking"}),
     ("coding-agent", {"mode": "thinking"}),

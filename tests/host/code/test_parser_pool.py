@@ -89,6 +89,7 @@ def test_without_a_child_it_would_crash_us():
     assert done.returncode == -signal.SIGSEGV
 
 
+@pytest.mark.slow
 def test_a_source_that_takes_the_parser_long(parsers):
     with pytest.raises(TooHardError, match="took too long"):
         parse(parsers, "bash", ENDLESS)

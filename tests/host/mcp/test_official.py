@@ -38,6 +38,7 @@ def names(kit, server, action="list_tools"):
     return {row.get("uri") or row["name"] for row in found.data["structured"]}
 
 
+@pytest.mark.slow
 def test_git_and_time(open_kit, ws):
     """git by the handshake, time by the stateless protocol: both servers know both."""
     subprocess.run(["git", "init", "-q", "-b", "main", ws], check=True)

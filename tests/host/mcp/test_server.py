@@ -137,6 +137,7 @@ def test_a_server_that_dies_in_mid_call_is_told_of_at_once_and_started_again(ser
     assert call(kit, "echo", text="in time").ok
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_late_at_the_limit_and_started_anew_after_the_second_time(serve):
     kit = serve(timeout=1)
     assert call(kit, "echo", text="here").ok

@@ -223,6 +223,7 @@ def test_no_input_takes_long(text, old):
         match.replace(text, old, "new text\n")
 
 
+@pytest.mark.slow
 def test_too_many_places_are_not_replaced_at_once():
     with pytest.raises(ToolError, match="500000 places or more"):
         match.replace("a" * 500_000, "a", "b", every=True)
