@@ -7,6 +7,7 @@ raises ToolError.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
@@ -34,14 +35,14 @@ _PATH = (Parameter("path", {}, required=True, path=True),)
 T = TypeVar("T")
 
 
-class ProgramCalls:
+class ProgramCalls(ABC):
     """The part of a kit that programs use directly."""
 
     _executor: Executor
 
+    @abstractmethod
     def context(self, **options: Unpack[CallOptions]) -> Context:
         """The context of one call."""
-        raise NotImplementedError
 
     def exec(
         self,

@@ -290,7 +290,7 @@ def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) ->
 
 
 def change_limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
-    """The limits with these values; ValueError for a name that there is not."""
+    """The limits with these values; ValueError for an unknown name."""
     if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
         changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
     try:

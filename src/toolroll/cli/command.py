@@ -67,7 +67,7 @@ class Command(msgspec.Struct, frozen=True):
     """Returns completions for an argument, by the options before it."""
 
 
-_WIDTH = 80  # of a help that nobody sees: to ask the terminal imports much
+_WIDTH = 80  # of a help that is not shown: to ask the terminal imports much
 HELP = Option(("--help", "-h"), "Show this help.")
 
 

@@ -53,6 +53,8 @@ def test_a_held_command_that_changes_nothing_or_fails_leaves_no_fork(kit: Kit) -
     late = kit.call("bash", {"command": "touch x; sleep 9", "hold": True, "timeout": 0.2})
     assert late.error is not None
     assert late.error.code == "TimeoutError"
+    assert "nothing of what it changed is held" in late.text
+    assert "It changed no file" not in late.text
     job = kit.call("bash", {"command": "sleep 30", "hold": True, "background": True})
     assert job.text == "A job cannot be held. Leave out `hold` or `background`."
     assert kit.call("discard", {"fork": 1}).text == "There is no fork 1. Open forks: none."

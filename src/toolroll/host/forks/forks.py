@@ -143,7 +143,9 @@ class Forks:
         try:
             result = start(held.context(ctx.call, ctx.cwd))
             if hold:
-                rows = held.rows() if result.outcome == "exited" else []
+                if result.outcome != "exited":
+                    return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
+                rows = held.rows()
                 stays = bool(rows)
                 return _describe(held.number, rows, result)
             if not held.fork.has_own_commits():
@@ -190,13 +192,16 @@ class Forks:
 def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
     """The result of a held command, with what it changed."""
     if not rows:
-        return replace(result, note="\n".join(filter(None, [result.note, "It changed no file."])))
+        return _add_note(result, "It changed no file.")
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
     line = describe_changes(changes)
     said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
-    note = "\n".join(filter(None, [result.note, said, shown]))
-    return replace(result, note=note, meta={**result.meta, **meta})
+    return replace(_add_note(result, f"{said}\n{shown}" if shown else said), meta={**result.meta, **meta})
+
+
+def _add_note(result: CommandResult, said: str) -> CommandResult:
+    return replace(result, note="\n".join(filter(None, [result.note, said])))
 
 
 def _is_at(path: str, wanted: str) -> bool:

@@ -41,7 +41,7 @@ def mount(lower: str, upper: str, work: str, target: str) -> None:
 
 
 def unmount(target: str) -> None:
-    """Take a view away, whoever still uses it; nothing if there is none."""
+    """Unmount a view, also while processes use it; nothing if there is none."""
     if os.path.ismount(target):
         with suppress(OSError):
             _kernel().call("umount2", os.fsencode(target) + b"\0", _DETACH)
