@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
+from toolroll.host.forks.repository import RepositoryChange
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
 from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
@@ -82,6 +84,8 @@ class Forks:
         self._last = 0
         self._merged: set[int] = set()
         self._open_kit = open_kit
+        self._launcher = launcher
+        self._repository: RepositoryState | None = None
         self._landing = Landing(root.path, guard, launcher)
 
     def open(self, kind: ForkKind | None = None, *, held: bool = False) -> OpenFork:
@@ -96,7 +100,8 @@ class Forks:
                 raise ToolError(ErrorCode.TOO_LARGE, f"{_MAX_OPEN} forks are open. Use `commit` or `discard` on some.")
             self._last += 1
             number = self._last
-        fork = open_fork(self._root, self._max_bytes, kind)
+        fork = open_fork(self._root, self._max_bytes, kind, self._repository)
+        self._repository = fork.repository  # forks of the same state share it
         try:
             made = OpenFork(number, fork, self._open_kit(fork, number), held)
         except BaseException:
@@ -114,19 +119,26 @@ class Forks:
             there = ", ".join(map(str, self._open)) or "none"
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no fork {number}. Open forks: {there}.")
 
-    def merge(self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()) -> list[Change]:
-        """Carry the differences of a fork over, as steps of the call that these files belong to."""
+    def merge(
+        self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()
+    ) -> tuple[list[Change], RepositoryChange]:
+        """Carry the differences of a fork over, as steps of the call that these files belong to.
+
+        The repository is merged with all of the files only.
+        """
         found = self.get(number)
-        if not paths:
-            found.fork.check_refs()
         rows = found.rows(paths)
         check_conflicts(rows)
-        self._landing.authorise(call, rows, write_diff(rows))
-        Merge(files).apply(rows)
-        found.fork.accept(rows)
+        repository = found.fork.merge_repository(self._launcher)
+        change = RepositoryChange({}, {}) if paths else repository.compare()
+        self._landing.authorise(call, rows, write_diff(rows), str(change))
+        merge = Merge(files)
+        merge.apply(rows)
+        repository.apply(change, found.fork.list_touched(), merge.recorder)
+        found.fork.accept(rows, repository.after(change))
         if found.held and not paths:  # dropped later: this call may still fail, and be taken back
             self._merged.add(number)
-        return summarize(rows)
+        return summarize(rows), change
 
     def run(self, ctx: Any, start: Callable[[Any], CommandResult], *, hold: bool, job: bool = False) -> CommandResult:
         """Run a command in a fork; `start` takes the context to run it in. With `hold` nothing lands.
@@ -145,26 +157,29 @@ class Forks:
             if hold:
                 if result.outcome != "exited":
                     return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-                rows = held.rows()
-                stays = bool(rows)
-                return _describe(held.number, rows, result)
-            if not held.fork.has_own_commits():
-                self.land(held.rows(), ctx)
-                return result
+                rows, repository = held.rows(), held.fork.merge_repository(self._launcher).describe()
+                stays = bool(rows or repository)
+                return _describe(held.number, rows, repository, result)
+            self.land(held, held.rows(), ctx)
+            return result
         finally:
             if not stays:
                 self.drop(held.number)
-        self._landing.ask_to_run(ctx.call, "commits, branches and staged files cannot be looked at before they land")
-        return start(ctx)
 
-    def land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
-        """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
-        if not rows:
+    def land(self, held: OpenFork, rows: Sequence[ForkChange], ctx: Any) -> None:
+        """Merge these changes of a fork, and those of its repository, as an entry of the journal.
+
+        ToolError if the policy does not let them.
+        """
+        repository = held.fork.merge_repository(self._launcher)
+        change = repository.compare()
+        if not rows and not change:
             return
         check_conflicts(rows)
-        self._landing.authorise(ctx.call, rows, write_diff(rows))
+        self._landing.authorise(ctx.call, rows, write_diff(rows), str(change))
         with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
             Merge(ctx.files.recording(recorder)).apply(rows)
+            repository.apply(change, held.fork.list_touched(), recorder)
         ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
@@ -189,12 +204,12 @@ class Forks:
             self.drop(number)
 
 
-def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
+def _describe(number: int, rows: Sequence[ForkChange], repository: str, result: CommandResult) -> CommandResult:
     """The result of a held command, with what it changed."""
-    if not rows:
+    if not rows and not repository:
         return _add_note(result, "It changed no file.")
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
-    line = describe_changes(changes)
+    line = " ".join(filter(None, [describe_changes(changes), repository]))
     said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
     return replace(_add_note(result, f"{said}\n{shown}" if shown else said), meta={**result.meta, **meta})
