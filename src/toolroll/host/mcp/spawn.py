@@ -125,7 +125,7 @@ class McpSpawner:
         self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: GuardedCommand | None
     ) -> AccessRules:
         policy, workspace = self.guard.policy, self.root.folders
-        network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
+        network = (policy.network is True or config.network) and Effect.NETWORK not in policy.deny
         named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
         read = readable_paths(env, (*policy.readable, *config.read, *named))
         writes = self.writes(config)
