@@ -47,6 +47,10 @@ Refs = Mapping[str, bytes]
 """What HEAD, branches, tags and other refs are: the name of an object, or "ref: " and another ref."""
 
 
+class UnmergeableError(ToolError):
+    """What a fork did to its repository cannot be merged, whatever the workspace has."""
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryState:
     """The refs and the index of a repository at one moment."""
@@ -302,8 +306,8 @@ def _is_intact(data: bytes, name: str) -> bool:
     return False
 
 
-def _refuse(why: str) -> ToolError:
-    return ToolError(ErrorCode.UNSUPPORTED, f"Nothing was merged: {why}.")
+def _refuse(why: str) -> UnmergeableError:
+    return UnmergeableError(ErrorCode.UNSUPPORTED, f"Nothing was merged: {why}.")
 
 
 def _unlink(name: str, folder: int) -> None:
