@@ -116,13 +116,19 @@ def test_a_rule_denies(repository: Path, open_kit: Callable[..., Kit], approver:
     assert (approver.asked, (repository / "new").exists()) == ([], False)
 
 
-@pytest.mark.parametrize("more", [{"command": "git add own.txt"}, {"command": "sleep 9", "background": True}])
-def test_what_cannot_be_held_is_asked_about_first(
-    repository: Path, open_kit: Callable[..., Kit], approver: Approver, more: dict[str, object]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"command": "git add own.txt"}, "Repository: staged 1 file."),
+        ({"command": "sleep 9", "background": True}, "cannot be looked at before"),
+    ],
+)
+def test_repositories_and_jobs_are_asked_about(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver, more: dict[str, object], said: str
 ) -> None:
     kit = open_kit(policy=rules(), approve=approver)
     assert not kit.call("bash", more).ok
-    assert "cannot be looked at before" in approver.asked[0].reason
+    assert said in approver.asked[0].reason
     approver.answer = True
     assert kit.call("bash", more).ok
     staged = subprocess.run(["git", "diff", "--cached", "--name-only"], cwd=repository, capture_output=True, check=True)
