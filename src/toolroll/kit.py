@@ -450,8 +450,12 @@ class ForkedKit(Kit):
         """What differs from the base, by path."""
         return self._base._services.forks.get(self.number).changes()
 
+    def describe(self) -> str:
+        """What differs, in one line, with commits, branches and staged files; empty if nothing does."""
+        return self._base._services.forks.describe(self.number)
+
     def diff(self) -> str:
-        """The same as a patch."""
+        """The changes of files as a patch."""
         return self._base._services.forks.get(self.number).diff()
 
     def merge(self, *paths: str) -> Result:
