@@ -81,6 +81,7 @@ def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
         "Landlock",
         "seccomp",
         "own programs",
+        "network by name",
     ]
     for name, tried in (("bubblewrap", bubblewrap), ("Landlock", landlock)):
         assert (found[name].present, found[name].detail, bool(found[name].hint)) == (
