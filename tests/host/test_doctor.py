@@ -123,13 +123,14 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox)
     os.close(fd)
     with process:
         said = process.communicate(timeout=60)[0].decode()
-    confinement, bubblewrap, kernel, seccomp, own = (line.split("|") for line in said.splitlines())
+    confinement, bubblewrap, kernel, seccomp, own, network = (line.split("|") for line in said.splitlines())
     assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(landlock.gaps)}", ""]
     assert bubblewrap[1] == "False"
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
     assert kernel == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]
     assert own == ["own programs", "True", "ripgrep, parsers and converters are confined by Landlock", ""]
+    assert network[:2] == ["network by name", "False"]
 
 
 def test_where_regular_expressions_run_is_told(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from tests.host.network.conftest import World
 from tests.policy.test_urls import ALLOWED, DENIED, resolve
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest
-from toolroll.host.network.gate import HostGate, RefusedError
+from toolroll.host.network.gate import HostGate, UnreachedError
 from toolroll.policy.rules import Policy
 
 ONE, OTHER = "https://one.example.com/", "https://other.example.com/"
@@ -18,7 +18,7 @@ def reached(gate: HostGate, url: str) -> str:
     """Empty for a host that is reached, else why not."""
     try:
         gate.connect(url).close()
-    except RefusedError as error:
+    except UnreachedError as error:
         return str(error)
     return ""
 

@@ -29,7 +29,7 @@ _MOST_REFUSALS = 100  # that are remembered
 _SOME_PUBLIC_ADDRESS = ("1.1.1.1",)  # to judge what can be judged before a name is looked up
 
 
-class RefusedError(Exception):
+class UnreachedError(Exception):
     """A host is not reached; the message says why."""
 
     def __init__(self, why: str, *, allowed: bool = False) -> None:
@@ -74,7 +74,7 @@ class HostGate:
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
     def connect(self, url: str) -> socket.socket:
-        """A connection to the host of a URL, at an address that was judged; RefusedError if there is none."""
+        """A connection to the host of a URL, at an address that was judged; UnreachedError if there is none."""
         try:
             target = urls.parse(url)
         except ValueError as error:
@@ -84,7 +84,7 @@ class HostGate:
         self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place)
         if not allows(self._names, target.host, target.port) and not self._agreed(place):
             self._refusals.append(_Refusal(time.time(), place, ""))
-            raise RefusedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
+            raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
         deadline = Deadline(self.token, _CONNECT_SECONDS)
         try:
             verdict = urls.judge(url, self._resolve or (lambda name: look_up(name, deadline)), self._allow)
@@ -93,7 +93,7 @@ class HostGate:
             return self._backend.connect_tcp(target.host, target.port, exchange).socket
         except (OSError, ToolError) as error:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
-            raise RefusedError(why, allowed=True) from error
+            raise UnreachedError(why, allowed=True) from error
 
     def lines(self, since: float) -> list[str]:
         """What was refused since then, in words, once a command has ended; what was agreed to for it is over."""
@@ -112,9 +112,9 @@ class HostGate:
         if verdict.decision != "allow":
             raise self._refuse(place, verdict.reason)
 
-    def _refuse(self, place: str, why: str) -> RefusedError:
+    def _refuse(self, place: str, why: str) -> UnreachedError:
         self._refusals.append(_Refusal(time.time(), place, why))
-        return RefusedError(f"{place!r} is not reached, because {why}.")
+        return UnreachedError(f"{place!r} is not reached, because {why}.")
 
     def _agreed(self, place: str) -> bool:
         request = ApprovalRequest(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from toolroll.host.network.gate import HostGate, RefusedError
+from toolroll.host.network.gate import HostGate, UnreachedError
 from toolroll.policy import urls
 
 _MOST = 256  # connections at a time; more wait
@@ -89,7 +89,7 @@ class ProxyServer:
                     self._serve_socks(client)
                 else:
                     self._serve_http(client)
-        except (OSError, RefusedError, ValueError, struct.error):
+        except (OSError, UnreachedError, ValueError, struct.error):
             pass  # the client is gone, or speaks nothing that we know, or was told
         finally:
             with self._lock:
@@ -125,7 +125,7 @@ class ProxyServer:
         url = f"https://{target}/" if tunnel else target
         try:
             server = self._gate.connect(url)
-        except RefusedError as error:
+        except UnreachedError as error:
             _answer(client, "502 Bad Gateway" if error.allowed else "403 Forbidden", str(error))
             return
         if tunnel:
@@ -151,7 +151,7 @@ class ProxyServer:
             return
         try:
             server = self._gate.connect(f"https://{host}:{port}/")
-        except RefusedError as error:
+        except UnreachedError as error:
             client.sendall(_socks_answer(_SOCKS_UNREACHABLE if error.allowed else _SOCKS_DENIED))
             return
         self._join(client, server, _socks_answer(0), b"")

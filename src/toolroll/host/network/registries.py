@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolroll.host.runtime.launcher import is_beneath
@@ -87,7 +87,7 @@ def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -
     """What the user's and the machine's files and variables say; a file in these folders says nothing."""
     names: dict[str, None] = {}
     variables: dict[str, str] = {}
-    folders = [os.path.realpath(one) for one in workspace]
+    folders = tuple(workspace)
     for client in _CLIENTS:
         given = [url for name in client.variables.split() for url in _URL.findall(environ.get(name, ""))]
         lines = [] if given else list(_read_lines(client, environ, folders))
@@ -104,15 +104,16 @@ def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -
     return Registries(tuple(names), variables)
 
 
-def _read_lines(client: _Client, environ: Mapping[str, str], folders: list[str]) -> Iterator[re.Match[str]]:
+def _read_lines(client: _Client, environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[re.Match[str]]:
     """The lines that name registries, in the order in which the files count."""
     line = re.compile(rf"^\s*(?:{client.keys}).*$", re.MULTILINE)
     for pattern in client.files.split():
         for path in sorted(glob.glob(_expand(pattern, environ))):
-            if any(is_beneath(os.path.realpath(path), one) for one in folders):
-                continue
             try:
                 with open(path, "rb") as file:
+                    there = os.readlink(f"/proc/self/fd/{file.fileno()}")
+                    if any(is_beneath(there, one) for one in folders):
+                        continue
                     yield from line.finditer(file.read(_MAX_BYTES).decode("utf-8", "replace"))
             except OSError:
                 continue
