@@ -5,7 +5,8 @@ import pytest
 from toolroll.policy.git import judge
 from toolroll.result import ToolError
 from toolroll.text.git.changes import Diff
-from toolroll.text.git.plans import GitCommand, GitOutput, GitRequest, make_plan
+from toolroll.text.git.plans import make_plan
+from toolroll.text.git.requests import GitCommand, GitOutput, GitRequest
 
 
 def driven(asked, answers=None):

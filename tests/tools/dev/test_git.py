@@ -141,7 +141,7 @@ def test_a_merge_that_keeps_our_side(kit, repo, put):
     run(repo, "merge", "topic", check=False)
     put({"src/b.py": "b = 2\n"})
     assert kit.call("git", {"action": "status"}).text == (
-        "On branch main, in the middle of a merge\nConflicts:\n  U a.txt\nNot staged:\n  M src/b.py"
+        "On branch main, merge in progress, 1 conflict\nConflicts:\n  U a.txt\nNot staged:\n  M src/b.py"
     )
     differs = kit.call("git", {"action": "diff"})
     assert differs.text.startswith("Not staged: 2 files, +5 -1\n  a.txt +4 -0\n  src/b.py +1 -1\n")
