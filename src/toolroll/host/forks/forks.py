@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
+from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
 from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _MAX_OPEN = 1000
 _MAX_DIFF_CHARS = 10_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class OpenFork:
     def context(self, call: Call, cwd: str) -> Any:
         """The context for a tool that does the work of a call in this fork instead."""
         ctx = self.kit.context(token=call.token, message=call.message, progress=call.progress, cwd=cwd)
-        ctx.call.name, ctx.call.arguments = call.name, call.arguments
+        ctx.call.name, ctx.call.arguments, ctx.call.is_compared = call.name, call.arguments, self.held
         return ctx
 
     def changes(self) -> list[Change]:
@@ -128,34 +130,44 @@ class Forks:
             self._merged.add(number)
         return summarize(rows)
 
-    def run(self, ctx: Any, start: Callable[[Any], CommandResult], *, hold: bool, job: bool = False) -> CommandResult:
-        """Run a command in a fork; `start` takes the context to run it in. With `hold` nothing lands.
-
-        Else what it changed lands if the policy lets it. What cannot be held runs as it is, if the approver agrees.
-        """
-        if job and hold:
-            raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
-        if job:
-            self._landing.ask_to_run(ctx.call, "what a job changes cannot be looked at before it lands")
-            return start(ctx)
+    def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
+        """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
         held = self.open(held=True)
         stays = False
         try:
             result = start(held.context(ctx.call, ctx.cwd))
-            if hold:
-                if result.outcome != "exited":
-                    return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-                rows = held.rows()
-                stays = bool(rows)
-                return _describe(held.number, rows, result)
-            if not held.fork.has_own_commits():
-                self.land(held.rows(), ctx)
-                return result
+            if result.outcome != "exited":
+                return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
+            rows = held.rows()
+            stays = bool(rows)
+            return _describe(held.number, rows, result)
         finally:
             if not stays:
                 self.drop(held.number)
-        self._landing.ask_to_run(ctx.call, "commits, branches and staged files cannot be looked at before they land")
-        return start(ctx)
+
+    def run(self, ctx: Any, work: Callable[[Any], T]) -> T:
+        """Do the work of a call in a fork, then land what it changed if the policy lets it; ToolError if not.
+
+        Work that failed lands too, as it would without a fork, unless it was cancelled. What cannot be compared, such
+        as commits, is done again in the workspace if the approver agrees.
+        """
+        why = "commits, branches and staged files cannot be looked at before they land"
+        held = self.open(held=True)
+        try:
+            done = _try(work, held.context(ctx.call, ctx.cwd))
+            if isinstance(done, NamesBaseError):
+                why = done.message
+            elif not held.fork.has_own_commits():
+                self.land(held.rows(), ctx)
+                return _unwrap(done)
+        finally:
+            self.drop(held.number)
+        self.ask_to_run(ctx.call, why)
+        return work(ctx)
+
+    def ask_to_run(self, call: Call, why: str) -> None:
+        """Return if what cannot be looked at before it lands may run in the workspace itself; ToolError if not."""
+        self._landing.ask_to_run(call, why)
 
     def land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
         """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
@@ -163,8 +175,11 @@ class Forks:
             return
         check_conflicts(rows)
         self._landing.authorise(ctx.call, rows, write_diff(rows))
-        with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
-            Merge(ctx.files.recording(recorder)).apply(rows)
+        if ctx.files.recorder is not None:  # the call is an entry already
+            Merge(ctx.files).apply(rows)
+        else:
+            with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
+                Merge(ctx.files.recording(recorder)).apply(rows)
         ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
@@ -187,6 +202,22 @@ class Forks:
     def close(self) -> None:
         for number in list(self._open):
             self.drop(number)
+
+
+def _try(work: Callable[[Any], T], ctx: Any) -> T | ToolError:
+    """What the work gives, or the error that it ends with; that it was cancelled is raised."""
+    try:
+        return work(ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.CANCELLED:
+            raise
+        return error
+
+
+def _unwrap(done: T | ToolError) -> T:
+    if isinstance(done, ToolError):
+        raise done
+    return done
 
 
 def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
