@@ -15,6 +15,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
+from toolroll.policy.git import GitStake, find_stake
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
@@ -28,6 +29,7 @@ from toolroll.text.git.settings import (
     remote_settings,
     setting_variables,
 )
+from toolroll.text.git.stakes import describe_stake
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Shell
 
 _MAX_OUTPUT_BYTES = 4_000_000  # of one answer
+_FORCE = "Commit or stash them first. To go on all the same, set `force`: an undo brings files back, not commits."
 _MAX_ERROR_CHARS = 20_000
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
 _ONGOING = (
@@ -134,6 +137,8 @@ class Repository:
         """Run one command; retry while another git holds the index."""
         if command.changes and self.place.parts is None:
             raise self._out_of_reach()
+        if command.changes and not command.force and (loss := self.find_loss(find_stake(("git", *command.words)))):
+            raise ToolError(ErrorCode.CONFLICT, f"{loss} {_FORCE}")
         settings = self._settings(strict=command.strict) | (remote_settings(command.remote) if command.remote else {})
         for pause in (*_RETRY_SECONDS, None):
             printed = self._git(command, settings)
@@ -144,6 +149,16 @@ class Repository:
         if command.changes and any(name.startswith("include") for name in self._names):
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
+
+    def find_loss(self, stake: GitStake | None, cwd: str = ".") -> str:
+        """What a command would lose, by name; "" when that is nothing. Paths at stake are relative to `cwd`."""
+        if stake is None:
+            return ""
+        names = stake.names
+        if stake.kind in ("changes", "untracked") and cwd != ".":
+            here = self.relative(cwd)
+            names = tuple(one if one[:1] in ":/" else os.path.normpath(f"{here}/{one}") for one in names)
+        return str(self.run_plan(describe_stake(stake.kind, stake.verb, names)))
 
     def _read(self, path: str) -> GitOutput:
         """The text of a file of the working tree."""

@@ -9,7 +9,7 @@ from typing import Literal
 from toolroll.policy.git.places import takes_files
 from toolroll.policy.git.verdict import GitCall, read_call
 
-StakeKind = Literal["changes", "untracked", "pushed", "remote"]
+StakeKind = Literal["changes", "untracked", "pushed", "sent", "overwritten"]
 
 _FORCED = frozenset({"-f", "--force", "--discard-changes"})
 _HARD = frozenset({"--hard", "--merge"})
@@ -22,7 +22,7 @@ _OVERWRITES = frozenset({"-f", "--force", "--force-with-lease", "--mirror"})
 
 @dataclass(frozen=True, slots=True)
 class GitStake:
-    """What may be lost: changes of tracked files, untracked files, commits that a remote has, or those there."""
+    """What may be lost: changes of tracked files, untracked files, commits that a remote has; what a push sends."""
 
     kind: StakeKind
     verb: str
@@ -53,7 +53,8 @@ def _judge(call: GitCall) -> tuple[StakeKind | None, tuple[str, ...]]:
         return "pushed", tuple(words.names[:1]) or ("@{upstream}",)
     if key == "commit" and words.has(_AMEND):
         return "pushed", ("HEAD~1",)
-    if key == "push" and (words.has(_OVERWRITES) or any(one.startswith("+") for one in words.names)):
+    if key == "push":
+        forced = words.has(_OVERWRITES) or any(one.startswith("+") for one in words.names)
         branch = words.names[1].lstrip("+").rpartition(":")[2] if len(words.names) > 1 else ""
-        return "remote", (*words.names[:1], branch.removeprefix("refs/heads/"))
+        return "overwritten" if forced else "sent", (*words.names[:1], branch.removeprefix("refs/heads/"))
     return None, ()

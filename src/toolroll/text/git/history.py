@@ -135,7 +135,7 @@ class Stashes:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class GitTag:
     """A name for a commit."""
 
     name: str
@@ -144,10 +144,10 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Tags:
+class GitTags:
     """All tags."""
 
-    tags: list[Tag]
+    tags: list[GitTag]
 
     def __str__(self) -> str:
         rows = (f"{show_text(one.name)} {one.commit} {show_text(one.subject)}".rstrip() for one in self.tags)
@@ -224,10 +224,10 @@ def parse_stashes(printed: str) -> Stashes:
     return Stashes([Stash(*row) for row in rows])
 
 
-def parse_tags(printed: str) -> Tags:
+def parse_tags(printed: str) -> GitTags:
     """The tags; of an annotated one the commit that it names."""
     rows = (line.split("\0", 3) for line in printed.split("\n") if line.count("\0") >= 3)
-    return Tags([Tag(name, commit or own, subject) for name, own, commit, subject in rows])
+    return GitTags([GitTag(name, commit or own, subject) for name, own, commit, subject in rows])
 
 
 def parse_worktrees(printed: str) -> Worktrees:

@@ -145,6 +145,7 @@ def _remove_worktree(asked: GitRequest) -> Plan:
 
 
 def named(asked: GitRequest, what: str) -> str:
+    """The name that the call gives; raises ToolError without one."""
     if not asked.name:
         raise invalid(f"Which {what}? Give its `name` to {asked.sub}.")
     return asked.name

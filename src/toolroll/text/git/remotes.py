@@ -92,7 +92,11 @@ def _get(remote: _Remote, refs: tuple[str, ...]) -> Generator[GitCommand | Worki
     """Fetch, and return a line for each branch that is new or has moved."""
     words = ("fetch", "--no-auto-maintenance", "--no-recurse-submodules", remote.name, *refs)
     ran = yield GitCommand(words, changes=True, remote=remote.name)
-    rows = [show_text(line) for line in ran.errors.split("\n") if " -> " in line and "FETCH_HEAD" not in line]
+    rows = [
+        show_text(" ".join(line.split()))
+        for line in ran.errors.split("\n")
+        if " -> " in line and "FETCH_HEAD" not in line
+    ]
     return [*rows[:_MAX_ROWS], *([f"... and {len(rows) - _MAX_ROWS} more"] if len(rows) > _MAX_ROWS else [])]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.git.history import Branches, Stashes, Tags, Worktrees
+from toolroll.text.git.history import Branches, GitTags, Stashes, Worktrees
 from toolroll.text.git.names import LISTING, LOOKING, Action, Sub
 from toolroll.text.git.status import RepositoryStatus, parse_status
 
@@ -88,7 +88,7 @@ class GitChange:
     """What was done, and how things stand now."""
 
     did: str
-    now: RepositoryStatus | Branches | Stashes | Tags | Worktrees
+    now: RepositoryStatus | Branches | Stashes | GitTags | Worktrees
     note: str = ""
 
     def __str__(self) -> str:
@@ -102,10 +102,12 @@ def look_at_status(files: tuple[str, ...] = ()) -> GitCommand:
 
 
 def read_status(asked: GitRequest, looked: GitOutput) -> RepositoryStatus:
+    """The status, with paths as the workspace has them."""
     return parse_status(looked.out, asked.prefix, asked.inside, looked.ongoing)
 
 
 def invalid(message: str) -> ToolError:
+    """The error for values that do not go together."""
     return ToolError(ErrorCode.VALIDATION, message)
 
 

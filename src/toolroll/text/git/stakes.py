@@ -27,10 +27,21 @@ def describe_stake(kind: str, verb: str, names: Sequence[str]) -> Plan:
         return _sentence(verb, "deletes files that are in no commit", [show_path(one) for one in listed if one])
     if kind == "pushed":
         return (yield from _pushed(verb, names[0]))
-    remote, branch = names if len(names) == 2 else ("", "")
-    there = f"refs/remotes/{remote}/{branch}" if remote and branch else "@{push}"
-    lost = yield GitCommand(("log", "--format=%h %s", f"HEAD..{there}", "--"), may_fail=True)
-    return _sentence(verb, "overwrites commits of the remote", _rows(lost.out))
+    return (yield from _sent(verb, names, overwrites=kind == "overwritten"))
+
+
+def _sent(verb: str, names: Sequence[str], *, overwrites: bool) -> Plan:
+    """Where a push goes, and which commits of the remote it would overwrite."""
+    remote, branch = names if len(names) == 2 else ("origin", "")
+    local, there = (f"refs/heads/{branch}", f"refs/remotes/{remote}/{branch}") if branch else ("HEAD", "@{push}")
+    url = (yield GitCommand(("remote", "get-url", "--push", "--", remote), may_fail=True)).out.strip()
+    where = f"{show_text(remote)}{f' ({show_text(url)})' if url else ''}"
+    if overwrites:
+        lost = yield GitCommand(("log", "--format=%h %s", f"{local}..{there}", "--"), may_fail=True)
+        if rows := _rows(lost.out):
+            return _sentence(verb, f"overwrites commits of {where}", rows)
+        return f"`git {verb}` overwrites what others may have pushed to {where}."
+    return f"`git {verb}` sends commits to {where}, where others see them."
 
 
 def _pushed(verb: str, base: str) -> Plan:

@@ -52,22 +52,9 @@ def git(
     named = [repository.relative(path) for path in files]
     needs_files = action == "add" or (action == "restore" and bool(named))
     everything = set(named) <= {"."} and not needs_files and not repository.prefix
-    asked = GitRequest(
-        action=action,
-        sub=sub,
-        files=() if everything else _pathspecs(repository, files or (".",)),
-        path=named[0] if len(named) == 1 else "",
-        ref=ref,
-        name=name,
-        remote=remote,
-        message=message,
-        content=content,
-        limit=limit,
-        lines=lines,
-        force=force,
-        prefix=repository.prefix,
-        inside=repository.inside,
-    )
+    specs = () if everything else _pathspecs(repository, files or (".",))
+    what = specs, named[0] if len(named) == 1 else "", ref, name, remote, message, content
+    asked = GitRequest(action, sub, *what, limit, lines, force, repository.prefix, repository.inside)
     return repository.run_plan(make_plan(asked))
 
 
