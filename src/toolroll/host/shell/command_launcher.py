@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -68,21 +68,6 @@ class SealedText:
             self.fd = -1
 
 
-class FolderReport(SealedText):
-    """A start file of bash, in whose place the shell writes its folder when it ends."""
-
-    _TEXT = """trap "pwd -P >|$BASH_ENV 2>/dev/null" EXIT; unset BASH_ENV"""
-
-    def __init__(self) -> None:
-        super().__init__(self._TEXT, "", sealed=False)
-
-    def read(self) -> str | None:
-        """The folder; None if the shell was killed, or has set a trap of its own. A command can write anything."""
-        found = os.pread(self.fd, _MAX_PATH_BYTES, 0).decode("utf-8", "replace").removesuffix("\n")
-        return found if found.startswith("/") else None
-
-
-_MAX_PATH_BYTES = 4096
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
 Word = str | SealedText  # A word of a command, or a text that it reads
@@ -125,6 +110,8 @@ class StartedCommand:
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
     written: Writer | None = None
     """What it has changed in the workspace, as far as that is known by now."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Its environment without what earlier commands have exported."""
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -186,13 +173,15 @@ class CommandLauncher:
         reads: bool = False,
         writes: Writes = "workspace",
         extra: Mapping[str, str] | None = None,
+        exported: Mapping[str, str | None] | None = None,
         confined: bool = True,
         watch: CaptureWatch | None = None,
         **streams: Any,
     ) -> StartedCommand:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment.
 
-        `watch` records what it changes; `streams` are further options of `supervisor.start`.
+        So does what earlier commands have `exported`, None for what they have unset. `watch` records what it changes;
+        `streams` are further options of `supervisor.start`.
         """
         from toolroll.host.shell import supervisor
 
@@ -200,7 +189,10 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            env, access = self._world(argv, writes, extra or {}, watched.guarded)
+            first = self._first_environment(argv, writes)
+            env = {name: value for name, value in {**first, **(exported or {})}.items() if value is not None}
+            env |= extra or {}
+            access = self._access(env, self.temp(), writes, watched.guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -221,7 +213,7 @@ class CommandLauncher:
         finally:
             os.close(folder)
         notes = watched.restored, watched.auto_run, watched.written
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes, first)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -262,6 +254,11 @@ class CommandLauncher:
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
                 self._env = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
             return self._temp
+
+    def variable(self, name: str) -> str:
+        """A variable that commands get from us; empty if they get none."""
+        self.temp()
+        return self._env.get(name, "")
 
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
@@ -332,17 +329,14 @@ class CommandLauncher:
             os.close(folder)
             raise
 
-    def _world(
-        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
-    ) -> tuple[dict[str, str], AccessRules]:
-        temp = self.temp()
+    def _first_environment(self, argv: Sequence[str], writes: Writes) -> dict[str, str]:
+        self.temp()
         names: Mapping[str, str] = {}
         if writes == "workspace":
             if self._identity is None:
                 self._identity = find_identity(self._root, self._environ, self._launcher, argv)
             names = self._identity or NO_SETTINGS
-        env = {**self._env, **names, **extra}
-        return env, self._access(env, temp, writes, guarded)
+        return {**self._env, **names}
 
     def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
