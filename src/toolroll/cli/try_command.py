@@ -67,6 +67,7 @@ COMMAND = Command(
         options.WORKSPACE,
         options.WIDE,
         options.SANDBOX,
+        options.NETWORK,
     ),
     more="""\
 The command is confined like those of an agent: it may write in the workspace alone and has no network unless the

@@ -154,3 +154,19 @@ def test_there_are_not_endlessly_many_shells() -> None:
     assert memory.get("other", "new") is None
     with pytest.raises(ToolError, match=r"There are 50 sessions\. Use one of them: n0, n1,"):
         memory.get("s", "new")
+
+
+def test_no_export_makes_more_of_the_machine_readable(open_kit, tmp_path: Path, confined) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/key").write_text("private")
+    kit = open_kit()
+    run(kit, f"export PATH={tmp_path}/secrets:$PATH CARGO_HOME={tmp_path}/secrets")
+    assert "private" not in run(kit, f"echo $CARGO_HOME; cat {tmp_path}/secrets/key; touch a")
+
+
+def test_a_held_command_goes_on_in_the_same_shell(kit: Kit, ws: Path) -> None:
+    run(kit, "cd sub; export A=1")
+    assert run(kit, "cd deep; export A=2$A; touch held", hold=True).startswith(
+        "(no output)\nThe next command begins in 'sub/deep'."
+    )
+    assert run(kit, "pwd; echo $A") == f"{ws}/sub/deep\n21"

@@ -170,7 +170,6 @@ class CommandLauncher:
         *,
         cwd: str,
         seconds: float | None,
-        reads: bool = False,
         writes: Writes = "workspace",
         extra: Mapping[str, str] | None = None,
         exported: Mapping[str, str | None] | None = None,
@@ -178,10 +177,8 @@ class CommandLauncher:
         watch: CaptureWatch | None = None,
         **streams: Any,
     ) -> StartedCommand:
-        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment.
-
-        So does what earlier commands have `exported`, None for what they have unset. `watch` records what it changes;
-        `streams` are further options of `supervisor.start`.
+        """Start a program while this is `held`; `extra` goes into its environment, as does what earlier commands have
+        `exported` (None: unset). `watch` records what it changes; `streams` are options of `supervisor.start`.
         """
         from toolroll.host.shell import supervisor
 
@@ -190,9 +187,8 @@ class CommandLauncher:
         try:
             watched.begin()
             first = self._first_environment(argv, writes)
-            env = {name: value for name, value in {**first, **(exported or {})}.items() if value is not None}
-            env |= extra or {}
-            access = self._access(env, self.temp(), writes, watched.guarded)
+            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -201,7 +197,6 @@ class CommandLauncher:
                 env=env,
                 bounds=supervisor.ResourceLimits(seconds, *self._bounds),
                 spill=self._spill,
-                input=reads,
                 after=watched.end,
                 **streams,
             )
@@ -212,8 +207,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        notes = watched.restored, watched.auto_run, watched.written
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes, first)
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *watched.notes, first)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -347,16 +341,21 @@ class CommandLauncher:
         workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
         if writes == "nothing":
-            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network)
+            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        access = AccessRules((*workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        own: dict[str, Any] = {"alias": self._root.alias, "network": self._policy.network is True}
+        access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes, capture: CaptureWatch | None) -> _CommandWatch:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
+
+
+def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
 
 
 class _CommandWatch:
@@ -376,6 +375,10 @@ class _CommandWatch:
         self._before = [one.scan() for one in self._files]
         self.written = self._capture.begin() if self._capture is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
+
+    @property
+    def notes(self) -> tuple[list[str], list[str], Writer | None]:
+        return self.restored, self.auto_run, self.written
 
     def follow(self, running: RunningCommand) -> None:
         if self.guarded is not None:

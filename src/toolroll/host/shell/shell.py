@@ -63,6 +63,10 @@ _NOT_REPORTED = (
 _QUICK = 1.0  # seconds: a job that fails at once is reported at once
 
 
+class NamesBaseError(ToolError):
+    """A command in a fork names the base by its absolute path, and the sandbox cannot show the fork there."""
+
+
 class Shell:
     """Runs commands in one workspace."""
 
@@ -146,10 +150,10 @@ class Shell:
 
         In the `background` it is a job from the beginning, and changes nothing of the shell.
         """
-        owner, program, notes = self._for().session, how.pop("program", "bash"), []
-        state = choice.memory.get(owner, choice.name)
+        program, notes = how.pop("program", "bash"), []
+        state = choice.memory.get(choice.owner, choice.name)
         if choice.remember == "reset":
-            choice.memory.put(owner, choice.name, None)
+            choice.memory.put(choice.owner, choice.name, None)
             state, text = None, text or ":"
         here = cwd if choice.elsewhere or state is None else state.cwd
         if here != cwd and not self._is_folder(here):
@@ -158,17 +162,18 @@ class Shell:
         used, trust = self._authorise_text(text, here, program, variables)
         notes.append(describe_withheld(variables, used, trust))
         how |= {"exported": used, "captured": not only_reads(text) or (trust != "reads" and bool(used))}
+        reports = program == "bash" and choice.remember != "nothing" and not background
         with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
             if background:
                 ran = self._run_job(argv, text, cwd=here, **how)
             else:
-                how |= {"extra": {"BASH_ENV": report}} if program == "bash" else {}
+                how |= {"extra": {"BASH_ENV": report}} if reports else {}
                 ran = self._run_program(argv, cwd=here, seconds=seconds, **how)
             found = report.read()
         if found is not None:
             withheld = {name: value for name, value in variables.items() if name not in used}
             notes += self._remember(choice, os.path.normpath(here), found, (ran.launched.first, withheld))
-        elif ran.job is None and program == "bash" and may_change(text):
+        elif reports and ran.job is None and may_change(text):
             notes.append(_NOT_REPORTED)
         return replace(ran, note="\n".join(filter(None, notes)))
 
@@ -196,8 +201,8 @@ class Shell:
 
         `before`: the first environment, and the variables that the command did not get.
         """
-        owner, (ended, exported) = self._for().session, found
-        state = choice.memory.get(owner, choice.name) or SavedShell(here)
+        ended, exported = found
+        state = choice.memory.get(choice.owner, choice.name) or SavedShell(here)
         folder, variables = state.cwd, state.variables
         if not choice.elsewhere:
             try:
@@ -210,7 +215,7 @@ class Shell:
         if choice.remember != "folder":
             variables, left_out = compare_variables(before[0], exported, before[1])
             yield f"Not remembered, because too long or no text: {', '.join(left_out)}." if left_out else ""
-        choice.memory.put(owner, choice.name, SavedShell(folder, variables))
+        choice.memory.put(choice.owner, choice.name, SavedShell(folder, variables))
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -394,16 +399,18 @@ class Shell:
         seconds: float | None,
         extra: Mapping[str, Word] | None = None,
         captured: bool = True,
+        reads: bool = False,
         **how: Any,
     ) -> StartedCommand:
         call = self._for()
         call.token.check()
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
-        if captured and how.get("writes") != "nothing" and how.get("confined", True):
+        if captured and not call.is_compared and how.get("writes") != "nothing" and how.get("confined", True):
             how["watch"] = self._capture.watch(call, self._title(argv))
         with self._launcher.held():
-            return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
+            how |= {"extra": variables, "input": reads, "on_output": tell, "pass_fds": fds}
+            return self._launcher.start(words, seconds=seconds, **how)
 
     def _title(self, argv: Sequence[Word]) -> str:
         """A command as the journal names it: the text that a shell runs, or all words."""
@@ -455,7 +462,10 @@ class Shell:
         variables: Variables = _NO_VARIABLES,
     ) -> None:
         """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
-        call = self._for()
+        call, alias = self._for(), self._root.alias
+        if alias and self.tier != "bubblewrap" and any(alias in text for text in runs):
+            why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
+            raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
         shown = show_variables(variables)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)

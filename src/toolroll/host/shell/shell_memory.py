@@ -172,6 +172,7 @@ class ShellChoice:
     """Which shell runs a command, and what lasts of it."""
 
     memory: ShellMemory
+    owner: str  # the session of the call
     name: str = ""
     elsewhere: bool = False
     """This one command runs in another folder, and the shell stays where it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -18,7 +18,7 @@ _INSTALL_SECONDS = 300
 _MARKS = ";|&<>`$\n"  # of a shell
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, holds=True)
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
@@ -39,9 +39,7 @@ def bash(
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
-    remember: Annotated[
-        Remember, "What lasts of earlier commands: their folder, exported variables; or forget it."
-    ] = "all",
+    remember: Annotated[Remember, "What lasts of earlier commands; or forget it."] = "all",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
     """Run a shell command, confined to the workspace, without a terminal or input.
@@ -49,23 +47,35 @@ def bash(
     `cd` and `export` last. What it leaves running is ended, unless it is a job.
     """
     forked, memory = hold or ctx.shell.must_fork(command, args), ctx.shell.memory
+    own = ShellChoice(memory if remember != "nothing" else ShellMemory(), ctx.session, session, bool(cwd), remember)
 
     def start(ctx: Context) -> CommandResult:
         where, after = ctx.files.where(cwd or ".")[1], _patience(ctx, detach and not forked, wait)
         how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "reads": reads}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
-        elif remember == "nothing" and not background:
-            ran = ctx.shell.run(command, cwd=where, seconds=timeout, **how)
         else:
-            own = ShellChoice(memory if remember != "nothing" else ShellMemory(), session, bool(cwd), remember)
             ran = ctx.shell.run_on(command, cwd=where, seconds=timeout, choice=own, background=background, **how)
         return build_result(ran, most, keep)
 
-    run = partial(ctx.forks.run, start=start, hold=hold, job=background) if forked else start
+    run = _choose_run(ctx, start, forked=forked, hold=hold, background=background)
     done = run(ctx)
     done = run(ctx) if install and done.missing and _install(ctx, done.missing) else done
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _choose_run(
+    ctx: Context, start: Callable[[Context], CommandResult], *, forked: bool, hold: bool, background: bool
+) -> Callable[[Context], CommandResult]:
+    """How a command is run: as it is, held in a fork, or in one from which it lands if the policy lets it."""
+    if hold and background:
+        raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+    if not forked:
+        return start
+    if background:
+        ctx.forks.ask_to_run(ctx.call, "what a job changes cannot be looked at before it lands")
+        return start
+    return lambda ctx: ctx.forks.hold(ctx, start) if hold else ctx.forks.run(ctx, start)
 
 
 def _patience(ctx: Context, detach: bool, wait: float | None) -> float | None:
