@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
+from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
 from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
@@ -84,6 +87,8 @@ class Forks:
         self._last = 0
         self._merged: set[int] = set()
         self._open_kit = open_kit
+        self._launcher = launcher
+        self._repository: RepositoryState | None = None
         self._landing = Landing(root.path, guard, launcher)
 
     def open(self, kind: ForkKind | None = None, *, held: bool = False) -> OpenFork:
@@ -98,7 +103,8 @@ class Forks:
                 raise ToolError(ErrorCode.TOO_LARGE, f"{_MAX_OPEN} forks are open. Use `commit` or `discard` on some.")
             self._last += 1
             number = self._last
-        fork = open_fork(self._root, self._max_bytes, kind)
+        fork = open_fork(self._root, self._max_bytes, kind, self._repository)
+        self._repository = fork.repository  # forks of the same state share it
         try:
             made = OpenFork(number, fork, self._open_kit(fork, number), held)
         except BaseException:
@@ -116,19 +122,32 @@ class Forks:
             there = ", ".join(map(str, self._open)) or "none"
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no fork {number}. Open forks: {there}.")
 
-    def merge(self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()) -> list[Change]:
-        """Carry the differences of a fork over, as steps of the call that these files belong to."""
+    def merge(
+        self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()
+    ) -> tuple[list[Change], RepositoryChange]:
+        """Carry the differences of a fork over, as steps of the call that these files belong to.
+
+        The repository is merged with all of the files only.
+        """
         found = self.get(number)
-        if not paths:
-            found.fork.check_refs()
         rows = found.rows(paths)
         check_conflicts(rows)
-        self._landing.authorise(call, rows, write_diff(rows))
-        Merge(files).apply(rows)
-        found.fork.accept(rows)
+        repository = found.fork.merge_repository(self._launcher)
+        change = RepositoryChange({}, {}) if paths else repository.compare()
+        self._landing.authorise(call, rows, write_diff(rows), str(change))
+        merge = Merge(files)
+        merge.apply(rows)
+        repository.apply(change, found.fork.list_touched(), merge.recorder)
+        found.fork.accept(rows, repository.after(change))
         if found.held and not paths:  # dropped later: this call may still fail, and be taken back
             self._merged.add(number)
-        return summarize(rows)
+        return summarize(rows), change
+
+    def describe(self, number: int) -> str:
+        """What differs in a fork, in one line: files, commits, branches, staged files. Empty if nothing does."""
+        found = self.get(number)
+        repository = found.fork.merge_repository(self._launcher).describe()
+        return " ".join(filter(None, [describe_changes(found.changes()), repository]))
 
     def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
         """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
@@ -138,9 +157,9 @@ class Forks:
             result = start(held.context(ctx.call, ctx.cwd))
             if result.outcome != "exited":
                 return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-            rows = held.rows()
-            stays = bool(rows)
-            return _describe(held.number, rows, result)
+            rows, repository = held.rows(), held.fork.merge_repository(self._launcher).describe()
+            stays = bool(rows or repository)
+            return _describe(held.number, rows, repository, result)
         finally:
             if not stays:
                 self.drop(held.number)
@@ -148,18 +167,18 @@ class Forks:
     def run(self, ctx: Any, work: Callable[[Any], T]) -> T:
         """Do the work of a call in a fork, then land what it changed if the policy lets it; ToolError if not.
 
-        Work that failed lands too, as it would without a fork, unless it was cancelled. What cannot be compared, such
-        as commits, is done again in the workspace if the approver agrees.
+        Work that failed lands too, as it would without a fork, unless it was cancelled. What cannot be merged is done
+        again in the workspace if the approver agrees.
         """
-        why = "commits, branches and staged files cannot be looked at before they land"
         held = self.open(held=True)
         try:
             done = _try(work, held.context(ctx.call, ctx.cwd))
             if isinstance(done, NamesBaseError):
-                why = done.message
-            elif not held.fork.has_own_commits():
-                self.land(held.rows(), ctx)
-                return _unwrap(done)
+                raise done
+            self.land(held, held.rows(), ctx)
+            return _unwrap(done)
+        except (NamesBaseError, UnmergeableError) as error:
+            why = error.message
         finally:
             self.drop(held.number)
         self.ask_to_run(ctx.call, why)
@@ -169,17 +188,23 @@ class Forks:
         """Return if what cannot be looked at before it lands may run in the workspace itself; ToolError if not."""
         self._landing.ask_to_run(call, why)
 
-    def land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
-        """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
-        if not rows:
+    def land(self, held: OpenFork, rows: Sequence[ForkChange], ctx: Any) -> None:
+        """Merge these changes of a fork, and those of its repository, as an entry of the journal.
+
+        ToolError if the policy does not let them.
+        """
+        repository = held.fork.merge_repository(self._launcher)
+        change = repository.compare()
+        if not rows and not change:
             return
         check_conflicts(rows)
-        self._landing.authorise(ctx.call, rows, write_diff(rows))
-        if ctx.files.recorder is not None:  # the call is an entry already
-            Merge(ctx.files).apply(rows)
-        else:
-            with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
-                Merge(ctx.files.recording(recorder)).apply(rows)
+        self._landing.authorise(ctx.call, rows, write_diff(rows), str(change))
+        with ExitStack() as stack:
+            recorder = ctx.files.recorder  # of a call that is an entry already
+            if recorder is None:
+                recorder = stack.enter_context(ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message))
+            Merge(ctx.files.recording(recorder)).apply(rows)
+            repository.apply(change, held.fork.list_touched(), recorder)
         ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
@@ -220,12 +245,12 @@ def _unwrap(done: T | ToolError) -> T:
     return done
 
 
-def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
+def _describe(number: int, rows: Sequence[ForkChange], repository: str, result: CommandResult) -> CommandResult:
     """The result of a held command, with what it changed."""
-    if not rows:
+    if not rows and not repository:
         return _add_note(result, "It changed no file.")
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
-    line = describe_changes(changes)
+    line = " ".join(filter(None, [describe_changes(changes), repository]))
     said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
     return replace(_add_note(result, f"{said}\n{shown}" if shown else said), meta={**result.meta, **meta})
