@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open, dialect_names, read_settings
+from toolroll.cli.options import MODE, NETWORK, SANDBOX, WIDE, WORKSPACE, cannot_open, dialect_names, read_settings
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -231,7 +231,23 @@ COMMAND = Command(
     "agent",
     "Let a model work on a task with the tools.",
     run,
-    (TASK, _PRESET, MODEL, STEPS, TOKENS, _TRANSCRIPT, _REPLAY, _PRINT, YES, _DIALECT, MODE, SANDBOX, WORKSPACE, WIDE),
+    (
+        TASK,
+        _PRESET,
+        MODEL,
+        STEPS,
+        TOKENS,
+        _TRANSCRIPT,
+        _REPLAY,
+        _PRINT,
+        YES,
+        _DIALECT,
+        MODE,
+        SANDBOX,
+        NETWORK,
+        WORKSPACE,
+        WIDE,
+    ),
     more="""\
 The result goes to standard output, the progress to standard error. The exit status is 0 only if the model finished
 the task. On a terminal, changes, commands and network access need your approval. Without a terminal they are denied,

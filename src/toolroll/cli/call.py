@@ -11,7 +11,19 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, ROOT, SANDBOX, SESSION, WIDE, WORKSPACE, open_kit, repeat_options
+from toolroll.cli.options import (
+    DIALECT,
+    JSON,
+    MODE,
+    NETWORK,
+    ROOT,
+    SANDBOX,
+    SESSION,
+    WIDE,
+    WORKSPACE,
+    open_kit,
+    repeat_options,
+)
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -127,7 +139,21 @@ COMMAND = Command(
     "call",
     "Call a tool and print its result.",
     run,
-    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, SESSION, JSON, WORKSPACE, ROOT, WIDE, _EXIT_CODE, _NO_EXIT_CODE),
+    (
+        _TOOL,
+        _ARGUMENTS,
+        DIALECT,
+        MODE,
+        SANDBOX,
+        NETWORK,
+        SESSION,
+        JSON,
+        WORKSPACE,
+        ROOT,
+        WIDE,
+        _EXIT_CODE,
+        _NO_EXIT_CODE,
+    ),
     more="""\
 values:
   The tool's schema decides how a value is parsed: text stays text; numbers, true and false, lists and

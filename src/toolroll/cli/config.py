@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, read_settings
+from toolroll.cli.options import DIALECT, JSON, MODE, NETWORK, SANDBOX, WIDE, WORKSPACE, read_settings
 from toolroll.text.escape import escape_line
 
 if TYPE_CHECKING:
@@ -109,6 +109,6 @@ COMMAND = Command(
     "config",
     "Show the settings for a workspace and where each comes from.",
     run,
-    (DIALECT, MODE, SANDBOX, WORKSPACE, WIDE, _ACCEPT, _DECLINE, JSON),
+    (DIALECT, MODE, SANDBOX, NETWORK, WORKSPACE, WIDE, _ACCEPT, _DECLINE, JSON),
     more="Settings are in toolroll.toml in the user's configuration folder; see docs/configuration.md.",
 )

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, MODE, ROOT, SANDBOX, WIDE, read_settings
+from toolroll.cli.options import DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -255,7 +255,7 @@ def _install(args: Namespace) -> int:
 def _server_options(args: Namespace) -> list[str]:
     """The options with which the client starts the server, besides the workspace."""
     words: list[str] = []
-    for option in (DIALECT, MODE, SANDBOX, _TOOLS):
+    for option in (DIALECT, MODE, SANDBOX, NETWORK, _TOOLS):
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
@@ -324,6 +324,7 @@ COMMAND = Command(
         DIALECT,
         MODE,
         SANDBOX,
+        NETWORK,
         _TOOLS,
         _LAZY,
         _ASK,

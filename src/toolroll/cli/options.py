@@ -49,6 +49,11 @@ SANDBOX = Option(
     "NAME",
     choices=lambda: list(get_args(Confinement)),
 )
+NETWORK = Option(
+    ("--network",),
+    "Hosts that commands may reach: off, packages, names such as example.org,*.example.org, or on (default: off).",
+    "HOSTS",
+)
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
 ROOT = Option(
     ("--root",), "Further folder, seen in the workspace under its own name; may be repeated.", "DIR", many=True
@@ -64,7 +69,7 @@ def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuratio
     """The user's configuration for a workspace with these options over it; UsageError when it is wrong."""
     from toolroll.host.settings import Layer, SettingsError, configure
 
-    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, WIDE)}
+    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, NETWORK, WIDE)}
     options = [Layer(flag, {name: value}) for flag, (name, value) in given.items() if value]
     if roots := [os.path.abspath(one) for one in getattr(args, ROOT.name, ())]:
         options.append(Layer(ROOT.flags[0], {"roots": roots}))
@@ -144,9 +149,9 @@ def cannot_open(workspace: str, error: OSError) -> UsageError:
 def repeat_options(args: Namespace) -> list[str]:
     """The options above that differ from their defaults, for a suggested command."""
     words = []
-    for option in (DIALECT, MODE, SANDBOX, WORKSPACE):
-        value = getattr(args, option.name)
-        if value != option.default:
+    for option in (DIALECT, MODE, SANDBOX, NETWORK, WORKSPACE):
+        value = getattr(args, option.name, None)
+        if value is not None and value != option.default:
             words += [option.flags[0], value]
     for folder in getattr(args, ROOT.name, ()):
         words += [ROOT.flags[0], folder]

@@ -19,6 +19,7 @@ from toolroll.host.runtime import user_folders
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule
 from toolroll.policy.limits import Limits
+from toolroll.policy.network import parse_network
 from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
 from toolroll.text.names import suggest_name
 
@@ -49,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tools: str | tuple[str, ...] | None = None
     policy: str = "standard"
     sandbox: Confinement | None = None
-    network: bool | None = None
+    network: bool | str | tuple[str, ...] | None = None
     hosts: tuple[str, ...] | None = None
     readable: tuple[str, ...] | None = None
     protected: tuple[str, ...] | None = None
@@ -235,6 +236,7 @@ def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
     try:
         msgspec.convert(values, Settings, strict=strict)
         Limits(**values.get("limits", {}))
+        values |= {"network": parse_network(values["network"])} if "network" in values else {}
         values |= {"rule": _parse_rules(rules)} if rules else {}
     except msgspec.ValidationError as error:
         found = _PROBLEM.fullmatch(str(error))

@@ -11,6 +11,7 @@ import msgspec
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
+from toolroll.policy.network import parse_network
 from toolroll.policy.paths import matches_pattern
 
 Confinement = Literal["required", "bubblewrap", "landlock", "none"]
@@ -54,8 +55,8 @@ class Policy:
     """The built-in table that commands are judged by; None leaves it to the dialect."""
     sandbox: Confinement = "required"
     """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
-    network: bool = False
-    """Whether commands may use the network."""
+    network: bool | str | tuple[str, ...] = False
+    """Which hosts commands may reach: none, all, or those that are named. A text, as `--network` has it, is parsed."""
     allow_destructive: bool = False
     """Whether git commands that lose work, such as `stash drop`, run without the user's consent."""
     allow_cd: bool = True
@@ -74,6 +75,9 @@ class Policy:
     """Whether what commands change lands at once, after a question, or as the rules about effects say."""
     commit_rules: tuple[CommitRule, ...] = ()
     """The rules about effects; without any, those of `DEFAULT_RULES` hold."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "network", parse_network(self.network))
 
 
 PRESETS: dict[str, Policy] = {

@@ -270,7 +270,7 @@ class McpServer:
     @property
     def _network(self) -> Effect:
         """NETWORK when the server may reach other machines, or is on one."""
-        reaches = self.config.url or self.config.network or self._dependencies.guard.policy.network
+        reaches = self.config.url or self.config.network or self._dependencies.guard.policy.network is True
         return Effect.NETWORK if reaches else Effect.NONE
 
     def _as_kit_tool(self, one: ToolDefinition) -> RemoteTool:

@@ -1,0 +1,84 @@
+"""Which hosts commands may reach: the setting `network`, and what it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolroll.policy.urls import is_address, is_inside, parse_host
+
+Network = bool | tuple[str, ...]
+"""All hosts, none, or those that are named: `host`, `*.host`, either with `:port`; `packages` for the registries."""
+
+PACKAGES = "packages"
+_WORDS = {"off": False, "false": False, "0": False, "on": True, "true": True, "1": True}
+_WEB_PORTS = (80, 443)  # of a name without a port
+
+
+def parse_network(value: bool | str | Iterable[str]) -> Network:
+    """The setting as users write it: off, on, packages, names in a list or separated by commas; ValueError if wrong."""
+    if isinstance(value, bool):
+        return value
+    words = value.split(",") if isinstance(value, str) else value
+    names = tuple(dict.fromkeys(filter(None, (word.strip().lower() for word in words))))
+    if len(names) == 1 and names[0] in _WORDS:
+        return _WORDS[names[0]]
+    for name in names:
+        if name != PACKAGES:
+            _check_name(name)
+    return names or False
+
+
+def format_network(network: Network) -> str:
+    """The setting in one word, as `--network` takes it."""
+    return ("on" if network else "off") if isinstance(network, bool) else ",".join(network)
+
+
+def allows(names: Iterable[str], host: str, port: int) -> bool:
+    """Whether one of the names stands for this host, as `parse_host` gives it, at this port."""
+    return any(_matches(name, host, port) for name in names)
+
+
+def opened(names: Iterable[str]) -> list[str]:
+    """Those of the names that can only be private, each with its ports: whoever names them wants them reached.
+
+    A public name is none of them: where it leads is up to whoever answers for it.
+    """
+    found = []
+    for name in names:
+        host, ports = _split(name)
+        if not host.startswith("*") and (is_address(host) or is_inside(host)):
+            found += [f"{host}:{port}" for port in ports]
+    return found
+
+
+def name_host(host: str, port: int) -> str:
+    """How the setting names this host and port."""
+    return host if port in _WEB_PORTS else f"{host}:{port}"
+
+
+def _split(name: str) -> tuple[str, tuple[int, ...]]:
+    """The host and the ports that a name stands for."""
+    host, colon, port = name.rpartition(":")
+    return (host, (int(port),)) if colon and port.isdecimal() else (name, _WEB_PORTS)
+
+
+def _matches(name: str, host: str, port: int) -> bool:
+    wanted, ports = _split(name)
+    return port in ports and (host.endswith(wanted[1:]) if wanted.startswith("*.") else host == wanted)
+
+
+def _check_name(name: str) -> None:
+    if name in _WORDS:
+        raise ValueError(f"network: {name!r} stands alone; give it, or names.")
+    host, ports = _split(name)
+    plain = host.removeprefix("*.")
+    try:
+        good = parse_host(plain) == plain and not (is_address(plain) and plain != host) and 0 < ports[0] < 65536
+        good = good and ("." in plain or plain != name)  # a word alone is more likely a wrong setting than a host
+    except ValueError:
+        good = False
+    if not good:
+        raise ValueError(
+            f"network: {name!r} is no host. Write off, on, packages, or names such as example.org, *.example.org, "
+            "example.org:8080."
+        )
