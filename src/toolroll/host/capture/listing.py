@@ -298,6 +298,7 @@ def changed_folders(before: Listing, after: Listing) -> Iterator[tuple[str, Stam
 
 
 def is_folder(stamp: Stamp) -> bool:
+    """Whether a folder has this stamp."""
     return stamp[0] & _KIND == _IS_FOLDER
 
 
