@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.network.variables import cache_variables, proxy_variables
@@ -32,11 +32,11 @@ class CommandNetwork:
         self._gate: HostGate | None = None
         self._servers: list[ProxyServer] = []
 
-    def open(self, sandbox: Sandbox, temp: str) -> dict[str, str]:
-        """Start what commands in this sandbox need; the variables that tell them, the user's own not over-written."""
+    def open(self, sandbox: Callable[[], Sandbox], temp: str) -> dict[str, str]:
+        """Start what commands in the sandbox need; the variables that tell them, the user's own not over-written."""
         network = self._guard.policy.network
         names = network if isinstance(network, tuple) and Effect.NETWORK not in self._guard.policy.deny else ()
-        found = self._open_proxy(sandbox, names) if names else {}
+        found = self._open_proxy(sandbox(), names) if names else {}
         found |= cache_variables(temp, network=network is True or bool(found))
         return {name: value for name, value in found.items() if name not in self._guard.policy.environment.set}
 
