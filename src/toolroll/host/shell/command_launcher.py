@@ -125,6 +125,13 @@ class StartedCommand:
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
     written: Writer | None = None
     """What it has changed in the workspace, as far as that is known by now."""
+    access: AccessRules | None = None
+    """What it may reach."""
+
+    def relabel(self, text: str) -> str:
+        """A text of the command, with the path of the workspace in place of that of a fork."""
+        alias = self.access.alias if self.access is not None else ""
+        return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -221,7 +228,7 @@ class CommandLauncher:
         finally:
             os.close(folder)
         notes = watched.restored, watched.auto_run, watched.written
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes, access)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
