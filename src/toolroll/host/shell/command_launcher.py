@@ -115,6 +115,13 @@ class StartedCommand:
     """Its environment without what earlier commands have exported."""
     refused: Callable[[float], list[str]] = lambda _: []
     """Which hosts commands were refused since a time, in words."""
+    access: AccessRules | None = None
+    """What it may reach."""
+
+    def relabel(self, text: str) -> str:
+        """A text of the command, with the path of the workspace in place of that of a fork."""
+        alias = self.access.alias if self.access is not None else ""
+        return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -190,10 +197,9 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            first = self._first_environment(argv, writes)
+            first, began = self._first_environment(argv, writes), time.time()
             env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
-            began = time.time()
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -212,7 +218,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, first, self._network.lines
+        told = *watched.notes, first, self._network.lines, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
