@@ -26,7 +26,7 @@ from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
 from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
-from toolroll.result import Result, ToolError
+from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.services import CallOptions, Services, change_limits, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
@@ -428,9 +428,27 @@ class ForkedKit(Kit):
     """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
 
     def __init__(self, base: Kit, fork: Fork, number: int) -> None:
+        """Nothing is opened before the first use: a fork is cheap until then."""
         self._base, self._fork, self._spill = base, fork, base._services.spill
         self.number = number
         """What `commit` and `discard` of the base know it by."""
+        self._opening = threading.RLock()
+        self._stage: Literal["new", "opening", "open", "closed"] = "new"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        with self._opening:
+            if self._stage == "closed":
+                raise ToolError(ErrorCode.NOT_FOUND, f"Fork {self.number} was dropped. Make another one.")
+            if self._stage == "new":
+                self._stage = "opening"
+                self._open_on_fork(self._base, self._fork)
+                self._stage = "open"
+        return object.__getattribute__(self, name)
+
+    def _open_on_fork(self, base: Kit, fork: Fork) -> None:
+        fork.settle()
         approve = base._services.guard.approver
         own: dict[str, Any] = {
             "policy": replace(base.policy, commit="auto"),
@@ -440,6 +458,16 @@ class ForkedKit(Kit):
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         self._services.root.stand_for(base.workspace)
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was used, and is not closed."""
+        return self._stage == "open"
+
+    @property
+    def workspace(self) -> str:
+        self._fork.settle()
+        return self._fork.path
 
     @property
     def kind(self) -> ForkKind:
@@ -472,7 +500,10 @@ class ForkedKit(Kit):
 
     def close(self) -> None:
         self.drop()
-        super().close()
+        with self._opening:
+            was_open, self._stage = self.is_open, "closed"
+        if was_open:
+            super().close()
 
 
 def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
