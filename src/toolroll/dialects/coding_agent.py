@@ -113,7 +113,12 @@ DIALECT = Dialect(
             "Execute Python or shell code in sandboxed subprocesses with timeout and safety checks.",
             {
                 "python": View("python", python, {"code": _CODE, "timeout": _TIMEOUT}),
-                "shell": View("shell", bash, {"command": _CODE, "timeout": _TIMEOUT}, fixed={"detach": False}),
+                "shell": View(
+                    "shell",
+                    bash,
+                    {"command": _CODE, "timeout": _TIMEOUT},
+                    fixed={"detach": False, "remember": "nothing"},
+                ),
             },
         ),
         Bundle(

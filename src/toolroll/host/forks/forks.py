@@ -152,6 +152,15 @@ class Forks:
             self._merged.add(number)
         return summarize(rows), change
 
+    def describe(self, number: int) -> str:
+        """What differs in a fork, in one line: files, commits, branches, staged files. Empty if nothing does."""
+        found = self.get(number)
+        return " ".join(filter(None, [describe_changes(found.changes()), self._describe_repository(found)]))
+
+    def _describe_repository(self, found: OpenFork) -> str:
+        with found.fork.merge_repository(self._launcher) as repository:
+            return repository.describe()
+
     def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
         """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
         held = self.open(held=True)
@@ -160,11 +169,9 @@ class Forks:
             result = start(held.context(ctx.call, ctx.cwd))
             if result.outcome != "exited":
                 return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-            rows = held.rows()
-            with held.fork.merge_repository(self._launcher) as repository:
-                more = repository.describe()
-            stays = bool(rows or more)
-            return _describe(held.number, rows, more, result)
+            rows, repository = held.rows(), self._describe_repository(held)
+            stays = bool(rows or repository)
+            return _describe(held.number, rows, repository, result)
         finally:
             if not stays:
                 self.drop(held.number)

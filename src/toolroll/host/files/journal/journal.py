@@ -124,8 +124,8 @@ class Recorder:
         state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
         if state is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
-        states = [replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after)]
-        step = PathChange(place.path, *states)
+        old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
+        step = PathChange(place.path, old, new)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
