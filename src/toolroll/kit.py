@@ -43,6 +43,7 @@ from toolroll.steps import (
     ToolMetrics,
     WhileOpen,
     ask_before_sending,
+    hold_changes,
     time_limit,
 )
 from toolroll.tool import Tool
@@ -178,7 +179,7 @@ class Kit(ProgramCalls):
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
+        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept, hold_changes
 
     def _executor_of(self, entries: Mapping[str, Entry], wording: Callable[[str], DialectWording]) -> Executor:
         services = self._services
@@ -437,6 +438,7 @@ class ForkedKit(Kit):
             "settings": base.settings,
         }
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
+        self._services.root.stand_for(base.workspace)
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
 
     @property

@@ -70,18 +70,17 @@ class ProgramCalls(ABC):
         )
 
         def run(ctx: Context) -> Completed:
-            text, args = (words, None) if isinstance(words, str) else (words[0], words[1:])
-            if ctx.shell.must_fork(text, args):
-                raise ToolError(
-                    ErrorCode.PERMISSION,
-                    "By the setting `commit`, what commands change is looked at before it lands. Run it with `bash`, "
-                    "or with `exec` of a fork.",
-                )
             given: dict[str, Any] = {"cwd": ctx.files.where(cwd)[1], "stdin": stdin, "extra": extra}
             return ctx.shell.run_bytes(words, seconds=timeout, kept_bytes=limit, **given)
 
+        def run_or_hold(ctx: Context) -> Completed:
+            text, args = (words, None) if isinstance(words, str) else (words[0], words[1:])
+            if not ctx.shell.must_fork(text, args):
+                return run(ctx)
+            return replace(ctx.forks.run(ctx, run), changes=ctx.call.changes, notes=ctx.call.notes)
+
         shown = {"command": words, "cwd": cwd, **({"env": sorted(extra)} if extra else {})}
-        return self._run("exec", Effect.SHELL, run, shown, ctx)
+        return self._run("exec", Effect.SHELL, run_or_hold, shown, ctx)
 
     async def aexec(self, command: str | Sequence[str], **options: Any) -> Completed:
         """`exec` in a worker thread; cancelling the task cancels the command."""
@@ -141,7 +140,7 @@ class ProgramCalls(ABC):
         """Run a function with all steps of a call around it; `shown`: its path, or what approvers see of it."""
         arguments = {"path": shown} if isinstance(shown, str) else dict(shown)
         parameters = _PATH if isinstance(shown, str) else ()
-        tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program")
+        tool = Tool(name, name, effects, parameters, lambda ctx, **_: run(ctx), category="program", holds=True)
         made: T = self._executor.run(View(name, tool), arguments, ctx or self.context())
         return made
 

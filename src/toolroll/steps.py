@@ -256,6 +256,19 @@ class CallLogging:
         return remembered
 
 
+def hold_changes(view: View, proceed: Proceed) -> Proceed:
+    """Run a call that starts commands in a fork, where the policy looks at changes before they land."""
+    if Effect.SHELL not in view.effects or view.tool.holds:
+        return proceed
+
+    def held(ctx: Context, arguments: dict[str, Any]) -> Any:
+        if ctx.commands.policy.commit == "auto":
+            return proceed(ctx, arguments)
+        return ctx.forks.run(ctx, lambda inner: proceed(inner, dict(arguments)))
+
+    return held
+
+
 class Record(msgspec.Struct, frozen=True):
     """One call in the audit log."""
 

@@ -47,6 +47,8 @@ class Tool:
     """Given for remote tools, whose schema is theirs; else it follows from the parameters."""
     rare: bool = False
     """Not shown to a model at first: it finds the tool when it needs it."""
+    holds: bool = False
+    """It looks at what its commands change by itself, where the policy wants that. Else a whole call is held."""
     is_async: bool = False
     """Whether the function is a coroutine function: it runs on the kit's event loop."""
 
@@ -111,7 +113,13 @@ def _convert(name: str, value: Any, kind: Any) -> Any:
 def tool(effects: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
-    effects: Effect = Effect.NONE, /, *, name: str | None = None, category: str | None = None, rare: bool = False
+    effects: Effect = Effect.NONE,
+    /,
+    *,
+    name: str | None = None,
+    category: str | None = None,
+    rare: bool = False,
+    holds: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     effects: Effect | Callable[..., Any] = Effect.NONE,
@@ -120,6 +128,7 @@ def tool(
     name: str | None = None,
     category: str | None = None,
     rare: bool = False,
+    holds: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category.
 
@@ -128,7 +137,7 @@ def tool(
 
     def made(function: Callable[..., Any]) -> Tool:
         given = effects if isinstance(effects, Effect) else Effect.NONE
-        return replace(_tool(function, given, name or function.__name__, category), rare=rare)
+        return replace(_tool(function, given, name or function.__name__, category), rare=rare, holds=holds)
 
     return made if isinstance(effects, Effect) else made(effects)
 

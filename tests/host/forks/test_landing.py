@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from toolroll import Kit
+from toolroll import Context, Effect, Kit, ToolError, tool
 from toolroll.host.approval.request import ApprovalRequest
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.kit import preset
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.rules import Policy
@@ -72,22 +74,32 @@ def test_what_git_can_restore_lands_without_a_question(
     [
         ("bash", {"command": "rm own.txt; echo x > kept.txt"}),
         ("python", {"code": "open('own.txt', 'w').close()"}),
+        ("profile", {"action": "hotspots", "code": "open('own.txt', 'w').close()"}),
+        ("tests", {"path": "{ws}/test_own.py"}),
+        ("lint", {"action": "format", "path": "{ws}/own.py"}),
     ],
 )
 def test_what_git_cannot_restore_is_asked_about_with_its_diff(
     repository: Path, open_kit: Callable[..., Kit], approver: Approver, call: tuple[str, dict[str, object]]
 ) -> None:
+    (repository / "test_own.py").write_text("def test_own():\n    open('own.txt', 'w').close()\n")
+    (repository / "own.py").write_text("only  =  'here'\n")
+    before = {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()}
     kit = open_kit(policy=rules(), approve=approver)
-    refused = kit.call(*call)
+    arguments = {key: str(value).replace("{ws}", str(repository)) for key, value in call[1].items()}
+    refused = kit.call(call[0], arguments)
     assert refused.error is not None
     assert refused.error.code == "PermissionDenied"
     assert "git could not restore it" in approver.asked[0].reason
-    assert "-only here" in approver.asked[0].text
-    assert (repository / "own.txt").read_text() == "only here\n"
-    assert (repository / "kept.txt").read_text() == "in git\n"
+    assert "-only" in approver.asked[0].text
+    assert len(approver.asked) == 1
+    assert {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()} == before
     approver.answer = True
-    assert kit.call(*call).ok
-    assert not (repository / "own.txt").exists() or (repository / "own.txt").read_text() == ""
+    done = kit.call(call[0], arguments)
+    assert done.ok
+    assert "Changed " in done.text
+    assert kit.undo().ok
+    assert {path.name: path.read_bytes() for path in repository.iterdir() if path.is_file()} == before
 
 
 def test_a_rule_denies(repository: Path, open_kit: Callable[..., Kit], approver: Approver) -> None:
@@ -99,13 +111,19 @@ def test_a_rule_denies(repository: Path, open_kit: Callable[..., Kit], approver:
     assert (approver.asked, (repository / "new").exists()) == ([], False)
 
 
-@pytest.mark.parametrize("more", [{"command": "git add own.txt"}, {"command": "sleep 9", "background": True}])
-def test_what_cannot_be_held_is_asked_about_first(
-    repository: Path, open_kit: Callable[..., Kit], approver: Approver, more: dict[str, object]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"command": "git add own.txt"}, "Repository: staged 1 file."),
+        ({"command": "sleep 9", "background": True}, "cannot be looked at before"),
+    ],
+)
+def test_repositories_and_jobs_are_asked_about(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver, more: dict[str, object], said: str
 ) -> None:
     kit = open_kit(policy=rules(), approve=approver)
     assert not kit.call("bash", more).ok
-    assert "cannot be looked at before" in approver.asked[0].reason
+    assert said in approver.asked[0].reason
     approver.answer = True
     assert kit.call("bash", more).ok
     staged = subprocess.run(["git", "diff", "--cached", "--name-only"], cwd=repository, capture_output=True, check=True)
@@ -122,3 +140,60 @@ def test_a_held_fork_is_judged_when_it_is_committed(
     approver.answer = True
     assert kit.call("commit", {"fork": held.meta["fork"]}).ok
     assert (repository / "kept.txt").read_text() == "x\n"
+
+
+def test_a_command_may_name_the_workspace_by_its_path(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver, bubblewrap: object
+) -> None:
+    kit = open_kit(policy=replace(rules(), sandbox="bubblewrap"), approve=approver)
+    command = f"cd {repository} && echo x > {repository}/new && rm -rf .git/hooks {repository}/.git/hooks; pwd"
+    assert str(repository) in kit.call("bash", {"command": command}).text
+    assert (repository / "new").exists()
+    assert (repository / ".git/hooks").exists()
+    assert not kit.call("bash", {"command": f"rm {repository}/own.txt"}).ok
+    assert "git could not restore it" in approver.asked[0].reason
+
+
+def test_without_mounts_a_command_that_names_the_workspace_is_asked_about(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    kit = open_kit(policy=replace(rules(), sandbox="none"), approve=approver)
+    assert not kit.call("bash", {"command": f"rm {repository}/own.txt"}).ok
+    assert "by its absolute path" in approver.asked[0].reason
+    assert (repository / "own.txt").exists()
+
+
+def test_a_failure_lands_what_it_changed_and_a_cancelled_call_nothing(
+    repository: Path, open_kit: Callable[..., Kit]
+) -> None:
+    kit = open_kit(policy=rules())
+    assert kit.call("python", {"code": "open('new', 'w').close(); raise SystemExit(3)"}).data["exit_code"] == 3
+    assert (repository / "new").exists()
+    token = CancelToken()
+    threading.Timer(0.5, token.cancel).start()
+    assert not kit.call("python", {"code": "open('later', 'w').close(); import time; time.sleep(30)"}, token=token).ok
+    assert not (repository / "later").exists()
+
+
+def test_exec_lands_by_rules(repository: Path, open_kit: Callable[..., Kit], approver: Approver) -> None:
+    kit = open_kit(policy=rules(), approve=approver)
+    done = kit.exec(["tee", "new"], stdin=b"x")
+    assert (done.stdout, [one.path for one in done.changes]) == (b"x", ["new"])
+    assert (repository / "new").read_bytes() == b"x"
+    with pytest.raises(ToolError, match="git could not restore it"):
+        kit.exec("rm own.txt")
+    assert (repository / "own.txt").exists()
+
+
+def test_a_custom_tool_that_runs_commands_is_held_too(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    @tool(Effect.SHELL)
+    def clean(ctx: Context) -> str:
+        """Remove a file."""
+        return str(ctx.shell.run("rm own.txt", seconds=9).status)
+
+    kit = open_kit(policy=rules(), approve=approver)
+    kit.register(clean)
+    assert not kit.call("clean").ok
+    assert (repository / "own.txt").exists()

@@ -171,6 +171,13 @@ class Root:
         """The base name of the folder, as the caller gave it."""
         return os.path.basename(self._typed)
 
+    alias = ""
+    """Of a fork: the absolute path of its base, which paths and commands may name it by."""
+
+    def stand_for(self, path: str) -> None:
+        """Take absolute paths beneath another folder for paths of this one: this is a fork of that."""
+        self.alias = self._typed = path
+
     others: Mapping[str, Root] = {}
     """Further folders by the names under which they are seen in this one."""
 

@@ -60,8 +60,7 @@ def run_attempts(ctx: Any, candidates: Sequence[str], check: str, *, merge: bool
         done = [replace(one, number=at) for at, (one, _) in enumerate(tries, 1)]
         passed = [at for at, one in enumerate(done) if one.passed]
         if merge and passed:
-            opened[passed[0]].fork.check_refs()
-            forks.land(tries[passed[0]][1], ctx)
+            forks.land(opened[passed[0]], tries[passed[0]][1], ctx)
             return Attempts(done, passed[0] + 1)
         kept = {opened[at].number for at in passed}
         return Attempts([replace(one, fork=opened[at].number if one.passed else None) for at, one in enumerate(done)])

@@ -5,25 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import re
-import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from toolroll.host.capture.git_objects import parse_index
 from toolroll.host.files.journal.entry import PathState
 from toolroll.host.files.root import Root
 from toolroll.host.forks import overlay
 from toolroll.host.forks.place import STATE, ForkPlace
+from toolroll.host.forks.repository import GIT, RepositoryMerge, RepositoryState, read_repository
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.forks.views import CopyView, ForkKind, ForkView, Node, OverlayView, find_node
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change
 
-GIT = ".git"
-_INDEX = ".git/index"
-_REFS = re.compile(r"\.git/(HEAD|packed-refs|refs/.+)\Z", re.DOTALL)
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import Launcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,12 @@ class ForkChange:
 class Fork:
     """One fork. `path` is its workspace, `state` a folder for what a kit keeps beside it."""
 
-    def __init__(self, base: Root, place: ForkPlace, view: ForkView) -> None:
+    def __init__(self, base: Root, place: ForkPlace, view: ForkView, repository: RepositoryState | None) -> None:
+        """`repository` is that of the workspace at this moment."""
         self._base = base
         self._place = place
         self._view = view
+        self.repository = repository
         self.kind = view.kind
         self.path = place.workspace
         self.state = place.folder(STATE)
@@ -56,7 +57,7 @@ class Fork:
         """What differs, by path, without the repository."""
         self._check_base()
         found = []
-        for path in sorted(self._view.touched(self._base.fd, self._fd)):
+        for path in sorted({*self.list_touched(), *self._merged}):
             if path.split("/", 1)[0] == GIT:
                 continue
             base, fork = self._node(self._base.fd, path), self._node(self._fd, path)
@@ -68,29 +69,18 @@ class Fork:
                 found.append(ForkChange(path, base, fork, moved))
         return found
 
-    def accept(self, rows: Sequence[ForkChange]) -> None:
+    def accept(self, rows: Sequence[ForkChange], repository: RepositoryState | None) -> None:
         """Take these differences as merged: later ones are compared with what the workspace has there now."""
+        self.repository = repository
         self._merged |= {row.path: row.fork and row.fork.state for row in rows}
 
-    def list_refs(self) -> list[str]:
-        """The files of branches, tags and HEAD in which the fork's repository differs."""
-        touched = sorted(path for path in self._view.touched(self._base.fd, self._fd) if _REFS.match(path))
-        sides = self._base.fd, self._fd
-        return [path for path in touched if len({_content(self._node(fd, path)) for fd in sides}) > 1]
+    def merge_repository(self, launcher: Launcher) -> RepositoryMerge:
+        """Compares the repository of the fork with that of the workspace, and merges it."""
+        return RepositoryMerge(self._base, self._fd, self.repository, self._place.folder("git"), launcher)
 
-    def has_own_commits(self) -> bool:
-        """Whether its branches, tags, HEAD or staged files differ."""
-        staged = [_staged(self._node(fd, _INDEX)) for fd in (self._base.fd, self._fd)]
-        return staged[0] != staged[1] or bool(self.list_refs())
-
-    def check_refs(self) -> None:
-        """ToolError when branches or tags of the fork differ: only files are merged."""
-        if found := self.list_refs():
-            raise ToolError(
-                ErrorCode.UNSUPPORTED,
-                f"Nothing was merged: the fork has commits, branches or tags of its own "
-                f"({', '.join(found[:3])}), and only files are merged. Merge by paths, or reset it in the fork.",
-            )
+    def list_touched(self) -> Iterator[str]:
+        """The paths that may differ, those of the repository too."""
+        return self._view.touched(self._base.fd, self._fd)
 
     def close(self) -> None:
         """Remove it, with all that was changed in it."""
@@ -119,8 +109,13 @@ class Fork:
             )
 
 
-def open_fork(base: Root, max_bytes: int, kind: ForkKind | None = None) -> Fork:
-    """Fork a workspace by the best way that works here, or by the one that is named; ToolError if none does."""
+def open_fork(
+    base: Root, max_bytes: int, kind: ForkKind | None = None, repository: RepositoryState | None = None
+) -> Fork:
+    """Fork a workspace by the best way that works here, or by the one that is named; ToolError if none does.
+
+    What its repository has in common with `repository` is not read again.
+    """
     if base.others:
         raise ToolError(ErrorCode.UNSUPPORTED, "A workspace with further roots cannot be forked. Open a kit on one.")
     try:
@@ -128,7 +123,8 @@ def open_fork(base: Root, max_bytes: int, kind: ForkKind | None = None) -> Fork:
     except OSError as error:
         raise _failure(base, error) from error
     try:
-        fork = Fork(base, place, _make_view(base, place, max_bytes, kind))
+        repository = read_repository(base.fd, repository)
+        fork = Fork(base, place, _make_view(base, place, max_bytes, kind), repository)
     except OSError as error:
         place.close()
         raise _failure(base, error) from error
@@ -174,14 +170,6 @@ def summarize(rows: Sequence[ForkChange]) -> list[Change]:
     """The differences as rows of a result; a new or deleted folder is named by what is in it."""
     named = {row.path[: at.start()] for row in rows for at in re.finditer("/", row.path)}
     return [_describe(row) for row in rows if row.path not in named or (row.base and row.fork)]
-
-
-def _staged(node: Node | None) -> dict[str, str]:
-    """The files of an index, with the names of their contents."""
-    try:
-        return {path: one.oid for path, one in parse_index((node and node.data) or b"").items()}
-    except (ValueError, IndexError, struct.error):  # of a format that is not known
-        return {}
 
 
 def _describe(row: ForkChange) -> Change:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
+from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
+from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
 from toolroll.text.patch.write import FileVersions, build_patch, list_omitted
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 _MAX_OPEN = 1000
 _MAX_DIFF_CHARS = 10_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class OpenFork:
     def context(self, call: Call, cwd: str) -> Any:
         """The context for a tool that does the work of a call in this fork instead."""
         ctx = self.kit.context(token=call.token, message=call.message, progress=call.progress, cwd=cwd)
-        ctx.call.name, ctx.call.arguments = call.name, call.arguments
+        ctx.call.name, ctx.call.arguments, ctx.call.is_compared = call.name, call.arguments, self.held
         return ctx
 
     def changes(self) -> list[Change]:
@@ -82,6 +87,8 @@ class Forks:
         self._last = 0
         self._merged: set[int] = set()
         self._open_kit = open_kit
+        self._launcher = launcher
+        self._repository: RepositoryState | None = None
         self._landing = Landing(root.path, guard, launcher)
 
     def open(self, kind: ForkKind | None = None, *, held: bool = False) -> OpenFork:
@@ -96,7 +103,8 @@ class Forks:
                 raise ToolError(ErrorCode.TOO_LARGE, f"{_MAX_OPEN} forks are open. Use `commit` or `discard` on some.")
             self._last += 1
             number = self._last
-        fork = open_fork(self._root, self._max_bytes, kind)
+        fork = open_fork(self._root, self._max_bytes, kind, self._repository)
+        self._repository = fork.repository  # forks of the same state share it
         try:
             made = OpenFork(number, fork, self._open_kit(fork, number), held)
         except BaseException:
@@ -114,57 +122,83 @@ class Forks:
             there = ", ".join(map(str, self._open)) or "none"
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no fork {number}. Open forks: {there}.")
 
-    def merge(self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()) -> list[Change]:
-        """Carry the differences of a fork over, as steps of the call that these files belong to."""
+    def merge(
+        self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()
+    ) -> tuple[list[Change], RepositoryChange]:
+        """Carry the differences of a fork over, as steps of the call that these files belong to.
+
+        The repository is merged with all of the files only.
+        """
         found = self.get(number)
-        if not paths:
-            found.fork.check_refs()
         rows = found.rows(paths)
         check_conflicts(rows)
-        self._landing.authorise(call, rows, write_diff(rows))
-        Merge(files).apply(rows)
-        found.fork.accept(rows)
+        repository = found.fork.merge_repository(self._launcher)
+        change = RepositoryChange({}, {}) if paths else repository.compare()
+        self._landing.authorise(call, rows, write_diff(rows), str(change))
+        merge = Merge(files)
+        merge.apply(rows)
+        repository.apply(change, found.fork.list_touched(), merge.recorder)
+        found.fork.accept(rows, repository.after(change))
         if found.held and not paths:  # dropped later: this call may still fail, and be taken back
             self._merged.add(number)
-        return summarize(rows)
+        return summarize(rows), change
 
-    def run(self, ctx: Any, start: Callable[[Any], CommandResult], *, hold: bool, job: bool = False) -> CommandResult:
-        """Run a command in a fork; `start` takes the context to run it in. With `hold` nothing lands.
-
-        Else what it changed lands if the policy lets it. What cannot be held runs as it is, if the approver agrees.
-        """
-        if job and hold:
-            raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
-        if job:
-            self._landing.ask_to_run(ctx.call, "what a job changes cannot be looked at before it lands")
-            return start(ctx)
+    def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
+        """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
         held = self.open(held=True)
         stays = False
         try:
             result = start(held.context(ctx.call, ctx.cwd))
-            if hold:
-                if result.outcome != "exited":
-                    return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-                rows = held.rows()
-                stays = bool(rows)
-                return _describe(held.number, rows, result)
-            if not held.fork.has_own_commits():
-                self.land(held.rows(), ctx)
-                return result
+            if result.outcome != "exited":
+                return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
+            rows, repository = held.rows(), held.fork.merge_repository(self._launcher).describe()
+            stays = bool(rows or repository)
+            return _describe(held.number, rows, repository, result)
         finally:
             if not stays:
                 self.drop(held.number)
-        self._landing.ask_to_run(ctx.call, "commits, branches and staged files cannot be looked at before they land")
-        return start(ctx)
 
-    def land(self, rows: Sequence[ForkChange], ctx: Any) -> None:
-        """Merge what a command changed as an entry of the journal, if the policy lets it; ToolError if not."""
-        if not rows:
+    def run(self, ctx: Any, work: Callable[[Any], T]) -> T:
+        """Do the work of a call in a fork, then land what it changed if the policy lets it; ToolError if not.
+
+        Work that failed lands too, as it would without a fork, unless it was cancelled. What cannot be merged is done
+        again in the workspace if the approver agrees.
+        """
+        held = self.open(held=True)
+        try:
+            done = _try(work, held.context(ctx.call, ctx.cwd))
+            if isinstance(done, NamesBaseError):
+                raise done
+            self.land(held, held.rows(), ctx)
+            return _unwrap(done)
+        except (NamesBaseError, UnmergeableError) as error:
+            why = error.message
+        finally:
+            self.drop(held.number)
+        self.ask_to_run(ctx.call, why)
+        return work(ctx)
+
+    def ask_to_run(self, call: Call, why: str) -> None:
+        """Return if what cannot be looked at before it lands may run in the workspace itself; ToolError if not."""
+        self._landing.ask_to_run(call, why)
+
+    def land(self, held: OpenFork, rows: Sequence[ForkChange], ctx: Any) -> None:
+        """Merge these changes of a fork, and those of its repository, as an entry of the journal.
+
+        ToolError if the policy does not let them.
+        """
+        repository = held.fork.merge_repository(self._launcher)
+        change = repository.compare()
+        if not rows and not change:
             return
         check_conflicts(rows)
-        self._landing.authorise(ctx.call, rows, write_diff(rows))
-        with ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message) as recorder:
+        self._landing.authorise(ctx.call, rows, write_diff(rows), str(change))
+        with ExitStack() as stack:
+            recorder = ctx.files.recorder  # of a call that is an entry already
+            if recorder is None:
+                recorder = stack.enter_context(ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message))
             Merge(ctx.files.recording(recorder)).apply(rows)
+            repository.apply(change, held.fork.list_touched(), recorder)
         ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
@@ -189,12 +223,28 @@ class Forks:
             self.drop(number)
 
 
-def _describe(number: int, rows: Sequence[ForkChange], result: CommandResult) -> CommandResult:
+def _try(work: Callable[[Any], T], ctx: Any) -> T | ToolError:
+    """What the work gives, or the error that it ends with; that it was cancelled is raised."""
+    try:
+        return work(ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.CANCELLED:
+            raise
+        return error
+
+
+def _unwrap(done: T | ToolError) -> T:
+    if isinstance(done, ToolError):
+        raise done
+    return done
+
+
+def _describe(number: int, rows: Sequence[ForkChange], repository: str, result: CommandResult) -> CommandResult:
     """The result of a held command, with what it changed."""
-    if not rows:
+    if not rows and not repository:
         return _add_note(result, "It changed no file.")
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
-    line = describe_changes(changes)
+    line = " ".join(filter(None, [describe_changes(changes), repository]))
     said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
     return replace(_add_note(result, f"{said}\n{shown}" if shown else said), meta={**result.meta, **meta})

@@ -30,10 +30,13 @@ class Landing:
         self._guard = guard
         self._index = GitIndex(workspace, launcher)
 
-    def authorise(self, call: Call, rows: Sequence[ForkChange], diff: str) -> None:
-        """Return if these changes may land; ToolError if not. The approver is shown the diff."""
+    def authorise(self, call: Call, rows: Sequence[ForkChange], diff: str, repository: str = "") -> None:
+        """Return if these changes may land; ToolError if not. The approver is shown the diff.
+
+        `repository` says what moves in the repository, if anything does: that is asked about.
+        """
         policy = self._guard.policy
-        if not rows or policy.commit == "auto":
+        if not (rows or repository) or policy.commit == "auto":
             return
         decision, reason = "ask", "all changes of commands need approval"
         if policy.commit == "rules":
@@ -44,8 +47,8 @@ class Landing:
                 ErrorCode.SECURITY,
                 f"Nothing was changed: a rule forbids {reason}. Do it without that, or ask the user.",
             )
-        if decision == "ask":
-            self._guard.require(self._question(call, rows, reason, diff))
+        if decision == "ask" or repository:
+            self._guard.require(self._question(call, rows, repository or reason, f"{repository}\n{diff}".lstrip()))
 
     def ask_to_run(self, call: Call, why: str) -> None:
         """Return if a command that cannot be held may run on the workspace itself; ToolError if not."""

@@ -64,7 +64,7 @@ class Merge:
         if files.recorder is None:
             raise ToolError(ErrorCode.UNSUPPORTED, "A merge is recorded in the journal: call it through the kit.")
         self._files = files
-        self._recorder: Recorder = files.recorder
+        self.recorder: Recorder = files.recorder
 
     def apply(self, rows: Sequence[ForkChange]) -> None:
         """Make the workspace what the fork is at these paths."""
@@ -81,7 +81,7 @@ class Merge:
             self._files.records.forget(row.path)
 
     def _remove(self, row: ForkChange) -> None:
-        with self._place(row, row.base) as place, self._recorder.removing(place.fd, place.name, place.path):
+        with self._place(row, row.base) as place, self.recorder.removing(place.fd, place.name, place.path):
             if row.base is not None and row.base.state.kind == "directory":
                 os.rmdir(place.name, dir_fd=place.fd)
             else:
@@ -96,11 +96,11 @@ class Merge:
         elif base is None:
             with self._place(row, None) as place:
                 known = replace(state, mode=state.mode | 0o700) if state.kind == "directory" else state
-                with self._recorder.making(place, known):
+                with self.recorder.making(place, known):
                     put_state(place, known, b"")
 
     def _put_file(self, row: ForkChange, base: Node | None, fork: Node) -> None:
-        data, mode, recorder = fork.data or b"", fork.state.mode, self._recorder
+        data, mode, recorder = fork.data or b"", fork.state.mode, self.recorder
         if base is None or base.state.content != fork.state.content:
             with self._place(row, base) as place, recorder.writing(place, data, base and base.data, mode):
                 atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
@@ -110,7 +110,7 @@ class Merge:
     def _set_mode(self, row: ForkChange, mode: int) -> None:
         with self._files.root.place(row.path, follow=False, check=self._files.may_write) as place:
             if place.mode() & 0o7777 != mode:
-                with self._recorder.setting_mode(place, mode):
+                with self.recorder.setting_mode(place, mode):
                     os.chmod(place.name, mode, dir_fd=place.fd)
 
     @contextmanager

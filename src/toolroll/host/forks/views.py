@@ -94,7 +94,7 @@ class OverlayView(ForkView):
             for path, whole in overlay.list_changed(upper):
                 seen.add(path)
                 if whole:
-                    seen.update(one for side in (base, fork) for one in _beneath(side, path))
+                    seen.update(one for side in (base, fork) for one in beneath(side, path))
         finally:
             os.close(upper)
         yield from seen
@@ -149,7 +149,7 @@ def walk(folder: int, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
                 yield from walk(inner, f"{path}/")
 
 
-def _beneath(folder: int, path: str) -> Iterator[str]:
+def beneath(folder: int, path: str) -> Iterator[str]:
     """The paths beneath a path, if that is a folder."""
     with (
         suppress(FileNotFoundError, NotADirectoryError),

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.runtime.launcher import PIPE, AccessRules
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.toolchains import readable_paths
@@ -68,9 +69,19 @@ class McpSpawner:
     capture: Capture
 
     def captured(self, config: ServerConfig, call: Call, tool: str) -> AbstractContextManager[object]:
-        """Around a call of a server's tool: what a server with write access changes meanwhile is recorded."""
-        is_local = not config.url and self.writes(config) != "nothing"
-        return self.capture.captured(call, f"{config.name}: {tool}") if is_local else nullcontext()
+        """Around a call of a server's tool: what a server with write access changes meanwhile is recorded.
+
+        A server goes on between calls, so it cannot be held in a fork: the approver is asked before its first call.
+        """
+        if config.url or self.writes(config) == "nothing":
+            return nullcontext()
+        if self.guard.policy.commit != "auto":
+            why = f"what the MCP server {config.name!r} changes cannot be looked at before it lands"
+            key, covers = ("server", config.name), f"every call of the MCP server {config.name!r}"
+            self.guard.require(
+                ApprovalRequest(call.name, Effect.WRITE | Effect.DELETE, call.arguments, why, key=key, covers=covers)
+            )
+        return self.capture.captured(call, f"{config.name}: {tool}")
 
     def writes(self, config: ServerConfig) -> Writes:
         """What a server may change: its configuration, within the mode and the policy."""

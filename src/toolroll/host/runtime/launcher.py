@@ -45,6 +45,7 @@ class AccessRules:
     change; some may be missing."""
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
+    alias: str = ""  # a second path at which the first folder of `write` is, where the tier can show it there
     network: bool = False
     system: bool = True  # whether it may read the system's own programs, libraries and settings
 

@@ -30,6 +30,7 @@ from toolroll.host.sandbox.mount_plan import (
     is_visible,
     plan_covers,
     plan_mounts,
+    repeat_mounts,
     resolve_paths,
     visible_system,
 )
@@ -134,11 +135,13 @@ class Bubblewrap(Sandbox):
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
+            again, more = repeat_mounts([*files, *inner], access, stack)
             options = [
                 *_ALWAYS,
                 *self._network_words(access, stack),
                 *files,
                 *inner,
+                *again,
                 # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
                 # that they can be written. And without the last one a write outside would seem to have worked.
                 *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
@@ -153,7 +156,7 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *fds),
+                (*pass_fds, filtering, arguments, *fds, *more),
             )
 
     def _out_of_reach(self, access: AccessRules) -> None:

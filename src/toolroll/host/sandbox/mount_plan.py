@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +22,8 @@ from toolroll.result import ErrorCode, ToolError
 _TEMP = "/tmp"
 _TEMP_BYTES = 512 << 20
 _SHARED = f"{DEV}/shm"
+_MODIFIERS = ("--perms", "--size")
+_ONE_VALUE = (*_MODIFIERS, "--proc", "--dev", "--tmpfs", "--remount-ro")
 
 
 def visible_system(access: AccessRules) -> System:
@@ -127,6 +129,24 @@ def cover_words(found: Iterable[Cover], *, by_descriptor: bool) -> list[str]:
             option = "--ro-bind" if one.how == "lock" else "--bind"
             made += (f"{option}-fd", str(one.fd), one.path) if by_descriptor else (option, one.path, one.path)
     return [*made, *sealed]
+
+
+def repeat_mounts(words: Sequence[str], access: AccessRules, stack: ExitStack) -> tuple[list[str], list[int]]:
+    """The mounts of the folder that has an alias, and of what is inside it, at that path, and descriptors for them."""
+    made: list[str] = []
+    fds: list[int] = []
+    rest = iter(words if access.alias else ())
+    folder = access.write[0] if access.alias else ""
+    for option in rest:
+        given = [next(rest) for _ in range(1 if option in _ONE_VALUE else 2)]
+        if option in _MODIFIERS or not is_beneath(given[-1], folder):
+            continue
+        if option.endswith("-fd"):  # bubblewrap closes each of them after its mount
+            fds.append(os.dup(int(given[0])))
+            stack.callback(os.close, fds[-1])
+            given[0] = str(fds[-1])
+        made += (option, *given[:-1], access.alias + given[-1][len(folder) :])
+    return made, fds
 
 
 def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator[Cover]:

@@ -356,7 +356,8 @@ class CommandLauncher:
             access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        access = AccessRules((*workspace, temp), read, keep, hold=hold, network=self._policy.network is True)
+        own: dict[str, Any] = {"alias": self._root.alias, "network": self._policy.network is True}
+        access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes, capture: CaptureWatch | None) -> _CommandWatch:

@@ -45,6 +45,10 @@ _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # seconds: a job that fails at once is reported at once
 
 
+class NamesBaseError(ToolError):
+    """A command in a fork names the base by its absolute path, and the sandbox cannot show the fork there."""
+
+
 class Shell:
     """Runs commands in one workspace."""
 
@@ -339,7 +343,7 @@ class Shell:
         call.token.check()
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
-        if captured and how.get("writes") != "nothing" and how.get("confined", True):
+        if captured and not call.is_compared and how.get("writes") != "nothing" and how.get("confined", True):
             how["watch"] = self._capture.watch(call, self._title(argv))
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
@@ -377,7 +381,10 @@ class Shell:
 
     def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
         """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
-        call = self._for()
+        call, alias = self._for(), self._root.alias
+        if alias and self.tier != "bubblewrap" and any(alias in text for text in runs):
+            why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
+            raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None else os.path.normpath(cwd)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 

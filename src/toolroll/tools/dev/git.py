@@ -19,7 +19,7 @@ _MAX_FILES = 1000
 _MAX_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 
 
-@tool(Effect.SHELL, rare=True)
+@tool(Effect.SHELL, rare=True, holds=True)
 def git(
     ctx: Context,
     action: Annotated[Action, "What to do."],

@@ -10,7 +10,7 @@ from toolroll.schema import Field
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.SHELL, rare=True)
+@tool(Effect.SHELL, rare=True, holds=True)
 def attempt(
     ctx: Context,
     candidates: Annotated[list[str], Field(min_length=1, max_length=8), "Commands, each tried in a copy of its own."],

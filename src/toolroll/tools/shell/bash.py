@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -17,7 +17,7 @@ _INSTALL_SECONDS = 300
 _MARKS = ";|&<>`$\n"  # of a shell
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, holds=True)
 def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
@@ -59,10 +59,24 @@ def bash(
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, **how)
         return build_result(ran, most, keep)
 
-    run = partial(ctx.forks.run, start=start, hold=hold, job=background) if forked else start
+    run = _choose_run(ctx, start, forked=forked, hold=hold, background=background)
     done = run(ctx)
     done = run(ctx) if install and done.missing and _install(ctx, done.missing) else done
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _choose_run(
+    ctx: Context, start: Callable[[Context], CommandResult], *, forked: bool, hold: bool, background: bool
+) -> Callable[[Context], CommandResult]:
+    """How a command is run: as it is, held in a fork, or in one from which it lands if the policy lets it."""
+    if hold and background:
+        raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+    if not forked:
+        return start
+    if background:
+        ctx.forks.ask_to_run(ctx.call, "what a job changes cannot be looked at before it lands")
+        return start
+    return lambda ctx: ctx.forks.hold(ctx, start) if hold else ctx.forks.run(ctx, start)
 
 
 def _patience(ctx: Context, detach: bool, wait: float | None) -> float | None:

@@ -32,5 +32,6 @@ def commit(
 ) -> Committed:
     """Merge a fork into the workspace: all of it, or nothing if the same files changed here. `undo` takes it back."""
     named = ["/".join(ctx.files.key(one)) or "." for one in paths or ()]
-    changes = ctx.forks.merge(fork, ctx.call, ctx.files, named)
-    return Committed(fork, change_rows(changes), len(changes), describe_changes(changes))
+    changes, repository = ctx.forks.merge(fork, ctx.call, ctx.files, named)
+    line = " ".join(filter(None, [describe_changes(changes), str(repository)]))
+    return Committed(fork, change_rows(changes), len(changes), line)

@@ -61,7 +61,7 @@ class Polled:
         return f"{self.output.rstrip()}\n[Job {self.id}: {self.state}. Next offset: {self.next}{left}.]".lstrip()
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, holds=True)
 def job(
     ctx: Context,
     action: Annotated[Literal["output", "input", "kill", "list"], "What to do."] = "list",

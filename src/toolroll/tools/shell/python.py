@@ -35,19 +35,15 @@ def python(
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
 
-    def run(ctx: Context) -> CommandResult:
-        with SealedText(code, "<code>", main=True) as program:
-            ran = ctx.shell.words(
-                # -P keeps the script's own folder off the path; the workspace takes its place.
-                [ctx.shell.python(), "-P", program],
-                cwd=ctx.cwd,
-                seconds=timeout,
-                # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
-                extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
-            )
-        done = build_result(ran, most, keep)
-        return replace(done, output=tracebacks.compact(program.relabelled(done.output)))
-
-    forked = ctx.shell.policy.commit != "auto"
-    done = ctx.forks.run(ctx, run, hold=False) if forked else run(ctx)
+    with SealedText(code, "<code>", main=True) as program:
+        ran = ctx.shell.words(
+            # -P keeps the script's own folder off the path; the workspace takes its place.
+            [ctx.shell.python(), "-P", program],
+            cwd=ctx.cwd,
+            seconds=timeout,
+            # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
+            extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    done = build_result(ran, most, keep)
+    done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
     return done.checked(on_failure=on_failure)

@@ -53,6 +53,15 @@ class Recorder:
         self.lost: list[str] = []
         """What an undo could not put back, because its content was not kept."""
         self.note: dict[str, Any] = {}
+        self._aside: list[PathChange] = []
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Around steps that are taken back if the call fails or is killed, but that no undo takes back."""
+        start = len(self.changes)
+        yield
+        self._aside += self.changes[start:]
+        del self.changes[start:]
 
     @contextmanager
     def writing(
@@ -158,7 +167,7 @@ class Recorder:
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
-        steps, self.changes = self.changes, []
+        steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
         take_back(self._root, self._log, steps)
 
     def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
