@@ -27,7 +27,7 @@ def listening_at(address: Address, port: int) -> set[int]:
     """The numbers of the sockets that may take a connection to this address: there, or at all addresses."""
     packed = address.packed.removeprefix(_MAPPED)
     wanted = {packed, bytes(16)} if len(packed) == 16 else {packed, bytes(4), bytes(16), _MAPPED + packed}
-    return {number for where, number in _listening(port) if where in wanted}
+    return {number for where, number in _listening(port) if where in wanted} if port else set()
 
 
 def all_listening() -> set[int]:
