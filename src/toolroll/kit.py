@@ -431,12 +431,8 @@ class ForkedKit(Kit):
         self._base, self._fork, self._spill = base, fork, base._services.spill
         self.number = number
         """What `commit` and `discard` of the base know it by."""
-        approve = base._services.guard.approver
-        own: dict[str, Any] = {
-            "policy": replace(base.policy, commit="auto"),
-            "approve": approve,
-            "settings": base.settings,
-        }
+        approve, policy = base._services.guard.approver, replace(base.policy, commit="auto")
+        own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": base.settings}
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         self._services.root.stand_for(base.workspace)
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
@@ -450,8 +446,12 @@ class ForkedKit(Kit):
         """What differs from the base, by path."""
         return self._base._services.forks.get(self.number).changes()
 
+    def describe(self) -> str:
+        """What differs, in one line, with commits, branches and staged files; empty if nothing does."""
+        return self._base._services.forks.describe(self.number)
+
     def diff(self) -> str:
-        """The same as a patch."""
+        """The changes of files as a patch."""
         return self._base._services.forks.get(self.number).diff()
 
     def merge(self, *paths: str) -> Result:

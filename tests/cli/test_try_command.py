@@ -1,5 +1,7 @@
 """Run a command in a copy, look, keep or drop."""
 
+import subprocess
+
 import pytest
 
 
@@ -35,3 +37,22 @@ def test_a_command_is_tried_and_kept_or_dropped(quick, ws):
 def test_what_is_missing_is_said(quick, words, said):
     status, _, errors = quick("try", *words)
     assert (status, said in errors) == (2, True)
+
+
+@pytest.mark.parametrize(("given", "status"), [(EOFError, 0), (KeyboardInterrupt, 130)])
+def test_no_answer_drops(quick, ws, monkeypatch, given, status):
+    def ask(_):
+        raise given
+
+    monkeypatch.setattr("builtins.input", ask)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    ended, shown, _ = quick("try", "touch new")
+    assert (ended, shown.endswith("\nDropped. The workspace is as it was.\n")) == (status, True)
+    assert not (ws / "new").exists()
+
+
+def test_commits_are_shown_and_kept(quick, ws):
+    subprocess.run(["git", "init", "-q"], cwd=ws, check=True)
+    commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one"
+    assert quick("try", "--keep", commit)[1].startswith("Repository: moved ")
+    assert subprocess.run(["git", "log", "--format=%s"], cwd=ws, capture_output=True, check=True).stdout == b"one\n"

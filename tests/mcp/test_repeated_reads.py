@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toolroll import Result
+from toolroll import Image, Result
 from toolroll.mcp.repeated_reads import RepeatedReads
 
 TEXT = "line\n" * 200
@@ -47,3 +47,23 @@ def test_what_was_read_long_ago_is_sent() -> None:
         assert shown(reads, offset=line)
     assert not shown(reads, offset=59)
     assert shown(reads, offset=1)
+
+
+def test_the_bounds_are_exact() -> None:
+    reads = RepeatedReads()
+    assert [shown(reads, "x" * size) for size in (399, 399, 400, 400)] == [True, True, True, False]
+    reads.clear()
+    for line in range(50):
+        assert shown(reads, offset=line)
+    assert not shown(reads, offset=0)
+    for line in range(100, 102):  # fifty are remembered: the first is forgotten now, and no other
+        assert shown(reads, offset=line)
+    assert [shown(reads, offset=line) for line in (2, 1)] == [False, True]
+
+
+def test_pictures_are_sent() -> None:
+    reads = RepeatedReads()
+    for _ in range(2):
+        result = Result("success", TEXT, images=(Image(b"x", "image/png"),))
+        reads.replace_text({"path": "a.py"}, result)
+        assert result.text == TEXT

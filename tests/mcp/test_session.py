@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mcp.pipes import META
-from toolroll import Context, Effect, Kit, tool
+from toolroll import Context, Effect, Kit, ToolError, tool
 from toolroll.kit import preset
+from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
 from toolroll.mcp.session import StdioSession
 
@@ -475,8 +476,8 @@ MESSAGES = st.fixed_dictionaries(
 LINES = st.binary(max_size=60) | (MESSAGES | VALUES).map(lambda one: json.dumps(one).encode())
 
 
-@settings(max_examples=60)
-@given(st.lists(LINES, max_size=6))
+@settings(max_examples=40)
+@given(st.lists(LINES, max_size=4))
 def test_whatever_comes_is_survived(lines):
     one = Talk(Nothing())
     for line in lines:
@@ -507,3 +508,178 @@ def test_a_second_handshake_on_one_pipe_is_refused_and_the_session_goes_on(talk)
     error = one.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})[-1]["error"]
     assert (error["code"], error["message"]) == (-32600, "The session has begun already.")
     assert "result" in one.ask("tools/list")[-1]
+
+
+class Failing(Nothing):
+    """Has a tool that raises what it is told to, and a list that is counted."""
+
+    def __init__(self, fault=None):
+        self.fault, self.lists, self.watcher, self.calls = fault, 0, None, []
+
+    def tools(self, _client=None):
+        self.lists += 1
+        hints = ({}, {"annotations": {"destructiveHint": True}}, {"annotations": {"openWorldHint": True}})
+        return [{"name": name, **more} for name, more in zip(("plain", "breaks", "sends"), hints, strict=True)]
+
+    def call(self, name, arguments, peer):
+        self.calls.append((name, arguments, peer.client))
+        if self.fault is not None:
+            raise self.fault
+        return super().call()
+
+    def watch(self, on_change):
+        self.watcher = on_change
+        return lambda: setattr(self, "watcher", None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "logged"),
+    [
+        (UnknownItemError("no tool"), {"code": -32602, "message": "no tool"}, None),
+        (ToolError("IOError", "the disk"), {"code": -32603, "message": "the disk"}, "tools/call: the disk"),
+        (
+            ZeroDivisionError("by nothing"),
+            {"code": -32603, "message": "Internal error: ZeroDivisionError."},
+            "tools/call failed: ZeroDivisionError: by nothing (",
+        ),
+    ],
+)
+def test_a_fault_is_answered_and_logged(fault, error, logged):
+    one = Talk(Failing(fault))
+    assert one.ask("tools/call", {"name": "x"}, id=7) == [{"jsonrpc": "2.0", "id": 7, "error": error}]
+    assert [(level, text.startswith(logged or "?")) for level, text in one.logged] == (
+        [("error", True)] if logged else []
+    )
+    assert one.session.pending() == set()
+
+
+def test_a_call_for_which_there_is_no_room_is_refused():
+    said, jobs = [], []
+    session = StdioSession(Failing(), said.append, lambda _job, long: jobs.append(long), print)
+    for number, name in enumerate((None, "plain", "breaks", "sends", "other")):
+        method, params = ("tools/call", {"name": name}) if name else ("tools/list", {})
+        line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        session.handle(json.dumps(line).encode())
+    assert jobs == [False, True, True, False], "what runs programs or uses the network is long"
+    assert [one["error"] for one in said[1:]] == [
+        {"code": -32000, "message": "Too many calls wait. Send fewer at once."}
+    ] * 4
+    assert session.pending() == set()
+
+
+def test_what_is_under_way_is_known_and_ends_with_the_session():
+    jobs, said, backend = [], [], Failing()
+    session = StdioSession(backend, said.append, lambda job, _long: jobs.append(job) or True, print)
+    session.handle(b'{"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "plain"}}')
+    assert (session.pending(), backend.watcher is not None) == ({"tools/call"}, True)
+    session.close()
+    assert backend.watcher is None
+    jobs.pop()()
+    assert (session.pending(), said) == (set(), []), "who has gone gets no answer"
+
+
+def test_a_call_gets_its_arguments_and_the_name_of_its_client():
+    one = Talk(Failing())
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "me", "version": "1"}}
+    one.ask("initialize", hello)
+    one.ask("tools/call", {"name": "plain", "arguments": {"a": 1}})
+    one.ask("tools/call", {"name": "plain", "_meta": CAN})
+    assert one.backend.calls == [("plain", {"a": 1}, {"name": "me", "version": "1"}), ("plain", {}, {})]
+
+
+def test_the_list_is_made_again_when_it_changed_and_for_another_client():
+    one = Talk(Failing())
+    assert one.session.listed is False
+    one.ask("tools/list")
+    one.ask("tools/list")
+    assert (one.backend.lists, one.session.listed) == (1, True)
+    one.backend.watcher("prompts")
+    assert one.session.listed is True
+    one.backend.watcher("tools")
+    assert (one.session.listed, one.said[2:]) == (False, []), "without a handshake nobody is told"
+    one.ask("tools/list")
+    one.ask("tools/list", {"_meta": {**CAN, f"{META}clientInfo": {"name": "other"}}})
+    assert one.backend.lists == 3
+    told = Talk(Failing())
+    told.start()
+    told.backend.watcher("resources")
+    assert told.said[-1] == {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
+
+
+@pytest.mark.parametrize(
+    ("message", "logged"),
+    [
+        ({"id": "toolroll-9", "result": {}}, "Nothing was asked that 'toolroll-9' could answer."),
+        ({"method": "notifications/cancelled", "params": {"requestId": [1]}}, None),
+        ({"method": "notifications/cancelled", "params": {"requestId": "never"}}, None),
+        ({"method": "notifications/else"}, None),
+    ],
+)
+def test_what_is_about_nothing_changes_nothing(message, logged):
+    places = []
+    one = Talk(Failing(), places.append)
+    one.send({"jsonrpc": "2.0", **message})
+    assert (one.said, places, one.logged) == ([], [], [("warning", logged)] if logged else [])
+
+
+def test_a_client_that_is_ready_or_changes_its_roots_is_asked_for_them_again():
+    places = []
+    one = Talk(Failing(), places.append)
+    one.start()
+    one.ask("tools/call", {"name": "plain"})
+    assert places == [None]
+    one.send({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    assert places == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("answer", "uris"),
+    [
+        ({"roots": [{"uri": "file:///a"}, {"uri": 7}, {}, 7, {"uri": "file:///b"}]}, ["file:///a", "file:///b"]),
+        ({"roots": []}, None),
+        ({}, None),
+        ([], None),
+    ],
+)
+def test_the_roots_of_a_client_are_those_with_an_address(answer, uris):
+    places = []
+    one = Talk(Failing(), places.append)
+    one.start(roots={})
+    question = one.said[-1]
+    assert (question["method"], places) == ("roots/list", [])
+    one.send({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+    assert (places, one.logged) == ([uris], [])
+    one.send({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+    assert (places, len(one.logged)) == ([uris], 1), "a question is answered once"
+
+
+def test_what_only_one_kind_of_client_can_ask():
+    one = Talk(Failing())
+    assert one.ask("server/discover")[-1]["error"]["code"] == -32602
+    (error,) = one.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    assert error["error"] == {"code": -32601, "message": "There is no method 'subscriptions/listen' in this version."}
+    assert one.ask("logging/setLevel", {"level": "loud"})[-1]["error"]["message"].startswith(
+        "There is no level 'loud'. There are: debug, "
+    )
+    assert one.ask("logging/setLevel", {"level": "debug"})[-1]["result"] == {}
+    one.session.tell("debug", "x")
+    assert one.said[-1]["params"]["data"] == "x"
+
+
+def test_an_empty_line_stands_for_one_that_was_too_long():
+    one = Talk(Failing())
+    one.session.handle(b"")
+    assert one.said == [
+        {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32600, "message": "This message is too long and was passed over."},
+        }
+    ]
+
+
+def test_a_list_has_no_links_to_lose_and_stays_as_it_is_for_old_clients():
+    one = Talk(Failing())
+    one.start("2025-03-26")
+    assert [tool["name"] for tool in one.ask("tools/list")[-1]["result"]["tools"]] == ["plain", "breaks", "sends"]
+    assert one.ask("prompts/list")[-1]["result"]["prompts"] == []

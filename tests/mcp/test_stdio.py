@@ -2,16 +2,20 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.mcp.pipes import WAIT, running, server, until
+from tests.mcp.test_session import Nothing
 from toolroll import __version__
+from toolroll.mcp import stdio, wire, worker_threads
 
 OWN = ("-m", "tests.mcp.own_server")
 HASTY = (
@@ -66,6 +70,216 @@ def plain(plain_process):
     """A server as users start it, for what leaves no trace in it."""
     plain_process.other.clear()
     return plain_process
+
+
+class Scene:
+    """The server in this process, on pipes that the test holds the other ends of."""
+
+    def __init__(self, backend, **options):
+        source, self.input = os.pipe()
+        self.output, target = os.pipe()
+        self.ends = {source, self.input, self.output, target}
+        given = {"on_roots": None, "on_client": None, "on_listed": None, **options}
+        self.server = stdio._Server(backend, source, target, *given.values())
+        self.thread = threading.Thread(target=self.server.run)
+
+    def send(self, *messages):
+        os.write(self.input, b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in messages))
+
+    def ids(self):
+        """The ids of the answers that come together."""
+        return [json.loads(line).get("id") for line in os.read(self.output, 1 << 20).splitlines()]
+
+    def hang_up(self, fd):
+        self.ends.remove(fd)
+        os.close(fd)
+
+    def close(self):
+        if self.input in self.ends:
+            self.hang_up(self.input)
+        self.server.close()
+        self.thread.join(WAIT)
+        for fd in self.ends:
+            os.close(fd)
+
+
+class Waiting(Nothing):
+    """Calls and lists that wait for the test."""
+
+    def __init__(self):
+        self.begun, self.go = threading.Semaphore(0), threading.Event()
+
+    def call(self, name, _arguments, peer):
+        if name == "notify":
+            peer.progress(1, 2, "")
+        if name == "quick":
+            return super().call()
+        return self.tools() or super().call()
+
+    def tools(self, _client=None):
+        self.begun.release()
+        assert self.go.wait(WAIT)
+        return []
+
+
+@pytest.fixture
+def scene():
+    scenes = []
+
+    def make(backend=None, **options):
+        scenes.append(Scene(backend or Nothing(), **options))
+        scenes[-1].thread.start()
+        return scenes[-1]
+
+    yield make
+    for one in scenes:
+        one.close()
+
+
+PING = {"method": "ping"}
+
+
+def test_answers_to_what_came_together_are_written_together(scene, monkeypatch):
+    monkeypatch.setattr(wire, "_MAX_DELAY_S", WAIT)
+    monkeypatch.setattr(worker_threads, "_LONG_CALL_S", WAIT)  # no other thread reads on
+    one = scene()
+    one.send({"id": 1, **PING}, {"id": 2, **PING}, {"id": 3, **PING})
+    assert one.ids() == [1, 2, 3]
+    one.send({"id": 4, **PING})
+    assert one.ids() == [4]
+
+
+def test_an_answer_that_has_waited_long_enough_is_written_before_the_next_message_is_handled(scene, monkeypatch):
+    monkeypatch.setattr(wire, "_MAX_DELAY_S", -1.0)
+    monkeypatch.setattr(worker_threads, "_LONG_CALL_S", WAIT)
+    backend = Waiting()
+    one = scene(backend)
+    one.send({"id": 1, **PING}, {"id": 2, "method": "tools/list"})
+    assert one.ids() == [1]
+    backend.go.set()
+    assert one.ids() == [2]
+
+
+def test_what_a_call_tells_is_written_while_it_runs(scene, monkeypatch):
+    monkeypatch.setattr(worker_threads, "_LONG_CALL_S", WAIT)
+    backend = Waiting()
+    one = scene(backend)
+    params = {"name": "notify", "_meta": {"progressToken": "p"}}
+    one.send({"id": 1, "method": "tools/call", "params": params})
+    assert one.ids() == [None], "a notification"
+    backend.go.set()
+    assert one.ids() == [1]
+
+
+@pytest.mark.parametrize(
+    ("methods", "graces", "ends"),
+    [
+        (["tools/call"], (0.0, WAIT), True),
+        (["tools/call"], (WAIT, 0.0), False),
+        (["tools/list"], (WAIT, 0.0), True),
+        (["tools/list"], (0.0, WAIT), False),
+        (["tools/call", "tools/list"], (0.0, WAIT), False),
+    ],
+)
+def test_how_long_the_server_waits_for_what_is_under_way_when_the_input_ends(scene, monkeypatch, methods, graces, ends):
+    for name, value in zip(("_CALL_GRACE_S", "_LIST_GRACE_S"), graces, strict=True):
+        monkeypatch.setattr(stdio, name, value)
+    backend = Waiting()
+    one = scene(backend)
+    for number, method in enumerate(methods):
+        one.send({"id": number, "method": method, "params": {"name": "x"} if method == "tools/call" else {}})
+        assert backend.begun.acquire(timeout=WAIT)
+    one.hang_up(one.input)
+    one.thread.join(WAIT if ends else 0.1)
+    assert one.thread.is_alive() is not ends
+    backend.go.set()
+    one.thread.join(WAIT)
+    assert not one.thread.is_alive()
+
+
+def test_nobody_waits_for_a_client_that_reads_no_more(scene):
+    backend = Waiting()
+    one = scene(backend)
+    one.send({"id": 1, "method": "tools/call", "params": {"name": "x"}})
+    assert backend.begun.acquire(timeout=WAIT)
+    assert not one.server._client_is_gone()
+    one.hang_up(one.output)
+    assert one.server._client_is_gone()
+    one.hang_up(one.input)
+    one.thread.join(WAIT)
+    assert not one.thread.is_alive()
+    backend.go.set()
+
+
+def test_a_server_that_cannot_write_ends(scene):
+    one = scene()
+    one.hang_up(one.output)
+    one.send({"id": 1, **PING})
+    one.thread.join(WAIT)
+    assert (one.thread.is_alive(), one.server._failed) == (False, True)
+
+
+def test_after_the_first_list_something_else_may_begin(scene):
+    listed = queue.Queue()
+    one = scene(on_listed=lambda: listed.put(threading.current_thread().name))
+    one.send({"id": 1, **PING})
+    assert (one.ids(), listed.qsize()) == ([1], 0)
+    for number in (2, 3):
+        one.send({"id": number, "method": "tools/list"})
+        assert one.ids() == [number]
+    assert listed.get(timeout=WAIT) == "toolroll-open"
+    one.send({"id": 4, **PING})
+    assert (one.ids(), listed.qsize()) == ([4], 0), "once"
+
+
+def test_faults_go_to_standard_error_and_to_a_client_that_asks(scene, capfd):
+    one = scene()
+    one.send({"id": 1, "method": "logging/setLevel", "params": {"level": "warning"}})
+    assert one.ids() == [1]
+    one.server._log("warning", "odd \udcff")
+    assert capfd.readouterr().err == "toolroll mcp: warning: odd \\udcff\n"
+    assert one.ids() == [None]
+
+
+def test_the_descriptors_of_the_client_are_kept_from_others_and_given_back():
+    def files(*fds):
+        return [os.fstat(fd)[:3] for fd in fds]
+
+    before = files(0, 1, 2)
+    with stdio._pipes() as (source, target):
+        assert files(source, target) == before[:2]
+        assert (os.read(0, 1), files(1, 2)) == (b"", [before[2]] * 2)
+    assert files(0, 1, 2) == before
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(target)
+    os.close(source)
+
+
+@pytest.mark.parametrize("main", [True, False])
+def test_only_the_main_thread_can_mind_signals(main):
+    seen = []
+
+    def look():
+        with stdio._exit_on_sighup():
+            seen.append(signal.getsignal(signal.SIGHUP))
+            stdio._ignore(signal.SIGUSR1)
+            seen.append(signal.getsignal(signal.SIGUSR1))
+
+    before = [signal.getsignal(one) for one in (signal.SIGHUP, signal.SIGUSR1)]
+    try:
+        if main:
+            look()
+            with pytest.raises(SystemExit, match="129"):
+                seen[0]()
+            assert seen[1] == signal.SIG_IGN
+        else:
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+            assert seen == before
+        assert signal.getsignal(signal.SIGHUP) == before[0]
+    finally:
+        signal.signal(signal.SIGUSR1, before[1])
 
 
 def shown(kit):

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 _SECONDS = 3600.0
+_INTERRUPTED = 130  # what a shell reports after ^C
+_DROPPED = "Dropped. The workspace is as it was."
 
 
 def run(args: Namespace) -> int:
     """Run it; the exit status of the command, or 1 if what it changed could not be merged."""
     from toolroll import ToolError
-    from toolroll.text.files.changes import describe_changes
 
     if not args.command:
         raise UsageError("Which command? Example: toolroll try -- npm install left-pad")
@@ -33,17 +34,21 @@ def run(args: Namespace) -> int:
             for stream, data in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
                 stream.write(screen.visible(data.decode(errors="replace"), stream))
                 stream.flush()
-            said = describe_changes(trial.changes())
+            said = trial.describe()
             if not said:
                 print("It changed no file.")
             else:
-                screen.show(trial.diff(), diff=True)
+                if diff := trial.diff():
+                    screen.show(diff, diff=True)
                 print(said)
                 if args.keep or (not args.drop and _ask()):
                     trial.merge()
                     print("Kept. `toolroll undo` takes it back.")
                 else:
-                    print("Dropped. The workspace is as it was.")
+                    print(_DROPPED)
+    except KeyboardInterrupt:
+        print(f"\n{_DROPPED}")
+        return _INTERRUPTED
     except ToolError as error:
         screen.complain(error.message, str(error.code))
         return 1
@@ -51,8 +56,13 @@ def run(args: Namespace) -> int:
 
 
 def _ask() -> bool:
-    while (given := input("Keep these changes? [y/n] ").strip().lower()) not in ("y", "yes", "n", "no"):
-        pass
+    """The answer; no at the end of the input."""
+    try:
+        while (given := input("Keep these changes? [y/n] ").strip().lower()) not in ("y", "yes", "n", "no"):
+            pass
+    except EOFError:
+        print()
+        return False
     return given in ("y", "yes")
 
 

@@ -222,7 +222,6 @@ class LineWriter:
 
     def _write(self) -> None:
         self._bytes = 0
-        data = b"".join([self._lines.popleft() for _ in range(len(self._lines))])
-        done = os.write(self._fd, data) if data else 0
-        while done < len(data):
-            done += os.write(self._fd, memoryview(data)[done:])
+        rest = memoryview(b"".join([self._lines.popleft() for _ in range(len(self._lines))]))
+        while rest:  # a write may be short
+            rest = rest[os.write(self._fd, rest) :]

@@ -4,7 +4,12 @@ import time
 
 import pytest
 
-from toolroll.host.files.verdict import find_break
+from toolroll.host.files.reader import TextFile
+from toolroll.host.files.verdict import find_break, sound_suggestions
+from toolroll.host.files.versions import Version
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.code.syntax import grammars
+from toolroll.text.encoding import UTF8
 
 
 @pytest.mark.parametrize(
@@ -65,3 +70,40 @@ def test_it_does_not_take_long(path, data):
     start = time.process_time()
     find_break(path, b"1\n", data)
     assert time.process_time() - start < 1
+
+
+def draft(path, data):
+    return TextFile(path, data, UTF8, Version((0, 0, 0, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"),
+    [
+        (Suggestion("edit", {"path": "a.py", "old": "(1)", "new": "(2)"}), True),
+        (Suggestion("edit", {"path": "a.py", "old": "(1)", "new": "(1"}), False),
+        (Suggestion("edit", {"old": "(1)", "new": "(1"}), False),
+        (Suggestion("edit", {"path": "b.py", "old": "(1)", "new": "(1"}), True),  # no draft of it
+        (Suggestion("edit", {"path": "a.py", "old": "f", "new": "f("}), False),  # only the first is replaced
+        (Suggestion("edit", {"path": "a.py", "old": "1)\n", "new": "1)"}), True),
+        (Suggestion("read", {"path": "a.py"}), True),
+    ],
+)
+def test_edits_that_would_break_a_file_are_not_suggested(call, kept):
+    first = Suggestion("ls", {})
+    with pytest.raises(ToolError) as caught, sound_suggestions([draft("c.py", b"x\n"), draft("a.py", b"f(1)\r\n")]):
+        raise ToolError(ErrorCode.NOT_FOUND, "no", suggest=(first, call))
+    assert caught.value.suggest == ((first, call) if kept else (first,))
+
+
+def test_without_a_grammar_a_file_is_not_judged(monkeypatch):
+    def refuse(name):
+        raise ToolError(ErrorCode.UNSUPPORTED, name)
+
+    assert find_break("a.go", b"package a\n", b"package\n(") != ""
+    monkeypatch.setattr(grammars, "grammar", refuse)
+    assert find_break("a.go", b"package a\n", b"package\n(") == ""
+
+
+def test_of_the_text_at_an_error_a_part_is_shown():
+    said = find_break("a.go", b"package a\n", b"package a\n\nfunc f() {}\n\n" + b"}" * 60)
+    assert said == f"a.go does not parse any more, line 5: syntax error at {'}' * 40!r}."

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 import subprocess
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from toolroll import Context, Effect, Kit, ToolError, tool
 from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.kit import preset
+from toolroll.policy.commands import TERMINAL, judge
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.rules import Policy
 
@@ -197,3 +202,120 @@ def test_a_custom_tool_that_runs_commands_is_held_too(
     kit.register(clean)
     assert not kit.call("clean").ok
     assert (repository / "own.txt").exists()
+
+
+READS = (
+    "git log --oneline -5 && git status",
+    "git diff HEAD; git show HEAD:kept.txt | grep -n git; git branch -a; git stash list",
+    "nl -ba kept.txt | sed -n '1,3p'; for one in *.txt; do wc -l $one; done",
+    "python3 -c 'print(open(\"own.txt\").read())'; cat own.txt > /tmp/x && sort /tmp/x",
+    "find . -name '*.txt' | xargs grep -l only; awk 1 own.txt",
+)
+LOSES = (
+    "rm -rf data own.txt .env",
+    "find . -type f -delete",
+    "git clean -fdxq; git checkout -q .",
+    "git reset -q --hard",
+    "git stash drop -q; git branch -D other",
+    "mv own.txt kept.txt",
+    "perl -i -pe 's/./x/' own.txt other.txt; truncate -s 0 .env",
+    "python3 -c 'import shutil; shutil.rmtree(\"data\")'",
+    "true > own.txt; dd if=/dev/zero of=other.txt bs=1 count=9",
+    "tar cf all.tar data && rm -r data",
+    "ln -sf kept.txt own.txt; cp kept.txt .env",
+)
+
+
+@pytest.mark.parametrize("command", READS)
+def test_a_command_that_only_reads_asks_nothing(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver, command: str
+) -> None:
+    kit = open_kit(policy=rules(), approve=approver)
+    assert kit.call("bash", {"command": command}).ok
+    assert approver.asked == []
+
+
+class WorkAtRisk:
+    """A repository with everything that git could not restore, and a kit whose approver lets nothing land."""
+
+    def __init__(self, above: Path) -> None:
+        self.above, self.asked = above, 0
+        self.make()
+
+    def make(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(dir=self.above))
+        put = "git init -q; git config user.name a; git config user.email a@b; mkdir data; echo in git > kept.txt"
+        ignored = "printf 'data/\\n.env\\n' > .gitignore; echo first > other.txt; git add -A; git commit -qm one; git branch other"
+        own = "echo stashed > other.txt; git stash -q; echo changed > other.txt; echo own > own.txt; echo d > data/d"
+        subprocess.run(f"{put}; {ignored}; {own}; echo secret > .env", shell=True, cwd=self.folder, check=True)
+        policy = replace(rules(), sandbox="bubblewrap", allow_destructive=True)
+        state = tempfile.mkdtemp(dir=self.above)
+        self.kit = Kit(self.folder, policy=policy, approve=self.answer, state_dir=state)
+        self.before = self.read()
+
+    def answer(self, request: ApprovalRequest) -> bool:
+        """Yes to the text of a command, no to its effects."""
+        lands = request.effects != Effect.SHELL or "cannot be looked at" in request.reason
+        self.asked += lands
+        return not lands
+
+    def read(self) -> dict[str, bytes]:
+        """All files and links but the one that git has, and what the repository knows."""
+        files = (path for path in self.folder.rglob("*") if ".git" not in path.relative_to(self.folder).parts)
+        found = {
+            str(one): os.readlink(one).encode() if one.is_symlink() else one.read_bytes()
+            for one in files
+            if one.is_file()
+        }
+        words = "git for-each-ref; git stash list; git ls-files -s; git reflog; cat .git/config"
+        ran = subprocess.run(words, shell=True, cwd=self.folder, capture_output=True, check=False)
+        found.pop(str(self.folder / "kept.txt"), None)
+        return {**found, "git": ran.stdout}
+
+    def run(self, command: str) -> list[str]:
+        """What is lost after the command."""
+        self.kit.call("bash", {"command": command, "timeout": 5})
+        now, before = self.read(), self.before
+        if now != before:  # something has landed
+            self.kit.close()
+            self.make()
+        return [path for path, content in before.items() if now.get(path) != content]
+
+
+@pytest.fixture
+def work(tmp_path: Path, bubblewrap: object) -> Iterator[WorkAtRisk]:
+    made = WorkAtRisk(tmp_path)
+    yield made
+    made.kit.close()
+
+
+def test_nothing_is_lost_without_an_answer(work: WorkAtRisk) -> None:
+    for number, command in enumerate(LOSES, 1):
+        assert (command, work.run(command)) == (command, [])
+        assert (command, work.asked) == (command, number)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TOOLROLL_CORPORA" not in os.environ, reason="TOOLROLL_CORPORA names no folder of corpora")
+@pytest.mark.parametrize("name", ["destructive_shell", "git_destructive", "command_policy"])
+def test_nothing_of_the_corpora_loses_anything(work: WorkAtRisk, name: str) -> None:
+    lines = Path(os.environ["TOOLROLL_CORPORA"], f"{name}.jsonl").read_text().splitlines()
+    for given in (json.loads(line)["input"] for line in lines):
+        if isinstance(given, str) or "argv" in given:
+            command = given if isinstance(given, str) else shlex.join(["git", *given["argv"]])
+            assert (command, work.run(command)) == (command, [])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "TOOLROLL_RECORDED" not in os.environ, reason="TOOLROLL_RECORDED names no file of recorded commands"
+)
+def test_recorded_commands_that_only_read_ask_nothing(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    lines = Path(os.environ["TOOLROLL_RECORDED"]).read_text().splitlines()
+    kit = open_kit(policy=rules(), approve=approver)
+    known = [one for line in lines if judge(one := json.loads(line)["command"], TERMINAL).decision == "allow"]
+    for command in known[:: max(1, len(known) // 200)]:
+        kit.call("bash", {"command": command, "timeout": 5})
+    assert approver.asked == []

@@ -1,9 +1,11 @@
 """Calls of real tools over HTTP: many of them, and what becomes of the work when either end goes away."""
 
+import asyncio
 import contextlib
 import http.client
 import json
 import os
+import queue
 import signal
 import socket
 import threading
@@ -11,14 +13,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.fixtures.served import BOTH, MODERN, Client, Served, served
+from tests.mcp.test_session import Nothing
 from tests.values import assert_values
 from tests.waiting import until
 from toolroll.mcp.http import calls as calls_module
+from toolroll.mcp.http import gate
 
 CALLS = 200
 FILES = 50
@@ -63,6 +70,138 @@ def read_all(client: Client, numbers: range, *, modern: bool) -> dict[int, str]:
         )
         for number in numbers
     }
+
+
+class Gated(Nothing):
+    """A tool that waits for the test, and notes with which peer it was called."""
+
+    def __init__(self):
+        self.peers, self.go = queue.Queue(), threading.Event()
+
+    def call(self, name, _arguments, peer):
+        self.peers.put(peer)
+        if name == "long":
+            assert self.go.wait(SECONDS)
+        return {"content": [], "isError": False}
+
+
+def context(number: int | None = 1, session: str | None = "s", *, modern: bool = False, gone: bool = False) -> Any:
+    """What the SDK says of a request."""
+    scope: dict[str, Any] = {gate._DISCONNECT: gate._Disconnect(happened=gone)}
+    request = SimpleNamespace(headers={"mcp-session-id": session} if session else {}, scope=scope)
+    return SimpleNamespace(
+        request=request,
+        request_id=number,
+        protocol_version=MODERN if modern else "2025-11-25",
+        session=SimpleNamespace(client_params=None, client_capabilities=None),
+        meta=None,
+    )
+
+
+def params(name: str = "quick") -> types.CallToolRequestParams:
+    return types.CallToolRequestParams(name=name, arguments={})
+
+
+@contextmanager
+def tool_calls() -> Iterator[tuple[calls_module.ToolCalls, Gated]]:
+    backend = Gated()
+    made = calls_module.ToolCalls(backend)  # type: ignore[arg-type]  # it has what calls need
+    try:
+        yield made, backend
+    finally:
+        backend.go.set()
+        made.close()
+
+
+async def taken(backend: Gated) -> Any:
+    """The peer of the next call that a thread has taken."""
+    return await asyncio.to_thread(backend.peers.get, timeout=SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "begun", "ends"),
+    [
+        (context(7), context(7), True),
+        (context(7), context(8), False),
+        (context(7), context(7, "another"), False),
+        (context(7, None), context(7, None), False),
+        (context(7, modern=True), context(7, modern=True), False),
+        (context(None), context(None), False),
+    ],
+)
+def test_a_call_that_was_cancelled_before_it_came_does_not_begin(cancelled, begun, ends):
+    async def run(made, backend):
+        made.cancel_early(cancelled, cancelled.request_id)
+        if not ends:
+            assert (await made.call(begun, params()))["isError"] is False
+            return backend.peers.qsize()
+        with pytest.raises(MCPError, match="Request cancelled"):
+            await made.call(begun, params())
+        return backend.peers.qsize()
+
+    with tool_calls() as (made, backend):
+        assert asyncio.run(run(made, backend)) == (0 if ends else 1)
+
+
+@pytest.mark.parametrize("how", ["the task", "the client", "stop"])
+def test_whoever_gives_a_call_up_its_tool_is_told(how):
+    async def run(made, backend):
+        one = context()
+        task = asyncio.create_task(made.call(one, params("long")))
+        peer = await taken(backend)
+        assert not peer.token.cancelled
+        if how == "the task":
+            task.cancel()
+        elif how == "the client":
+            one.request.scope[gate._DISCONNECT].happen()
+        else:
+            await made.stop(0.01)
+        backend.go.set()
+        found = await asyncio.gather(task, return_exceptions=True)
+        await made.stop(SECONDS)
+        return peer.token.cancelled, isinstance(found[0], BaseException), one.request.scope[gate._DISCONNECT].callbacks
+
+    with tool_calls() as (made, backend):
+        assert asyncio.run(run(made, backend)) == (True, how == "the task", [])
+
+
+def test_a_call_whose_client_has_left_before_a_thread_was_free_is_not_run(monkeypatch):
+    monkeypatch.setattr(calls_module, "MAX_CALL_THREADS", 1)
+
+    async def run(made, backend):
+        first = asyncio.create_task(made.call(context(1), params("long")))
+        await taken(backend)
+        second = asyncio.create_task(made.call(context(2, gone=True), params()))
+        await asyncio.sleep(0.01)
+        assert await made.run_aside(len, "abc") == 3, "lists do not wait for calls"
+        backend.go.set()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    with tool_calls() as (made, backend):
+        first, second = asyncio.run(run(made, backend))
+        assert (first["isError"], second.code, backend.peers.qsize()) == (False, "Cancelled", 0)
+
+
+def test_the_end_waits_for_calls_as_long_as_it_is_told_and_drops_those_that_have_not_begun(monkeypatch):
+    monkeypatch.setattr(calls_module, "MAX_CALL_THREADS", 1)
+
+    async def run(made, backend):
+        await made.stop(SECONDS)  # there is nothing to wait for
+        tasks = [asyncio.create_task(made.call(context(number), params("long"))) for number in (1, 2)]
+        await taken(backend)
+        begun = time.monotonic()
+        await made.stop(0.1)
+        waited = time.monotonic() - begun
+        made.close()  # does not wait for the call that runs
+        backend.go.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        return waited, [type(one) for one in found], backend.peers.qsize()
+
+    with tool_calls() as (made, backend):
+        waited, kinds, others = asyncio.run(run(made, backend))
+    assert 0.1 <= waited < SECONDS / 2
+    assert (kinds, others) == ([dict, asyncio.CancelledError], 0)
+    assert [one.name for one in threading.enumerate() if one.name.startswith("toolroll-mcp-list")] == []
 
 
 def test_hundreds_of_calls_one_after_the_other(server):

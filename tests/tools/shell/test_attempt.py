@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +24,8 @@ def test_the_first_that_passes_is_merged(ws: Path, put: Callable[..., None], kit
     put({"a.txt": "old\n"})
     result = kit.call("attempt", {"candidates": CANDIDATES, "check": CHECK})
     assert result.ok, result.text
-    assert [one["passed"] for one in result.data["attempts"]] == [False, False, True, True]
+    outcomes = [one["outcome"] for one in result.data["attempts"]]
+    assert outcomes[:3] == ["check failed", "command failed", "passed"]
     assert result.data["merged"] == 3
     assert "Exit code: 3" in result.text
     assert "Candidate 3 was merged." in result.text
@@ -41,4 +44,29 @@ def test_without_merge_those_that_pass_are_held(ws: Path, put: Callable[..., Non
     assert (ws / "b.txt").read_text() == "too\n"
     none = kit.call("attempt", {"candidates": ["true"], "check": "false"})
     assert none.data["merged"] is None
-    assert none.text.endswith("Nothing was merged.")
+    assert none.text.endswith("Nothing was merged: no candidate passed.")
+
+
+def test_when_one_has_passed_those_after_it_are_stopped(ws: Path, kit: Kit) -> None:
+    began = time.monotonic()
+    result = kit.call("attempt", {"candidates": ["rm -rf /", "echo x > a", "sleep 60"], "check": "test -e a"})
+    assert time.monotonic() - began < 30
+    assert [one["outcome"] for one in result.data["attempts"]] == ["refused", "passed", "stopped"]
+    assert "would destroy more than the work at hand" in result.data["attempts"][0]["output"]
+    assert (ws / "a").read_text() == "x\n"
+
+
+def test_one_that_hangs_ends_at_its_time_limit(ws: Path, kit: Kit) -> None:
+    result = kit.call("attempt", {"candidates": ["echo x > a; sleep 60", "echo y > a"], "check": "true", "timeout": 2})
+    assert "1. command failed after 2." in result.text
+    assert "Command timed out" in result.text
+    assert (ws / "a").read_text() == "y\n"
+
+
+def test_commits_of_the_winner_are_merged(ws: Path, kit: Kit) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=ws, check=True)
+    identity = "git -c user.name=a -c user.email=a@b"
+    command = f"echo x > a; git add a; {identity} commit -qm one"
+    assert kit.call("attempt", {"candidates": [command], "check": "git log --oneline | grep one"}).ok
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=ws, capture_output=True, check=True)
+    assert log.stdout == b"one\n"

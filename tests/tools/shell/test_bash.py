@@ -185,17 +185,26 @@ def test_the_folder_of_the_shell_is_kept_where_a_dialect_asks_for_it(open_kit, w
         assert here == f"{os.path.normpath(ws / folder)}\n[]", command
     assert text.splitlines()[:2] == [
         "(no output)",
-        "The next command begins in the workspace again: 'sub/deep' is outside, or gone.",
+        f"The next command begins in the workspace again: '{ws}/sub/deep' is outside, or gone.",
     ]
     assert shell.call("bash", {"command": "cd sub"}).text == "(no output)\nThe next command begins in 'sub'."
     shell.call("bash", {"restart": True})
     assert shell.call("bash", {"command": "pwd"}).text == str(ws)
 
 
-def test_the_folder_is_not_kept_otherwise(kit, put, ws):
+@pytest.mark.parametrize(
+    ("dialect", "tool", "word", "text"),
+    [
+        ("native", "bash", "command", "/sub\n1"),
+        ("claude-code", "Bash", "command", "/sub\n"),
+        ("codex", "exec_command", "cmd", "\n"),
+    ],
+)
+def test_what_lasts_is_the_dialect_s_choice(open_kit, put, ws, dialect, tool, word, text):
     put({"sub/a": ""})
-    kit.call("bash", {"command": "cd sub"})
-    assert kit.call("bash", {"command": "pwd"}).text == str(ws)
+    kit = open_kit(dialect)
+    kit.call(tool, {word: "cd sub; export A=1"})
+    assert f"{ws}{text}" in kit.call(tool, {word: "pwd; echo $A"}).text + "\n"
 
 
 def test_closing_the_kit_ends_it(kit, ws, tier):

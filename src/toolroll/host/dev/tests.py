@@ -22,7 +22,7 @@ from toolroll.text.lines import counted
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.command_result import CommandRun
-    from toolroll.text.git.plans import GitCommand, GitOutput
+    from toolroll.text.git.requests import GitCommand, GitOutput
 
 _MAX_OUTPUT_BYTES = 64 << 20
 _GIT_SECONDS = 30
@@ -214,7 +214,7 @@ def changed_files(projects: Projects) -> list[str] | None:
 
 
 def _status() -> Generator[GitCommand, GitOutput, list[str]]:
-    from toolroll.text.git.plans import GitCommand
+    from toolroll.text.git.requests import GitCommand
 
     words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
     printed = yield GitCommand(words)

@@ -143,6 +143,12 @@ class Forks:
             self._merged.add(number)
         return summarize(rows), change
 
+    def describe(self, number: int) -> str:
+        """What differs in a fork, in one line: files, commits, branches, staged files. Empty if nothing does."""
+        found = self.get(number)
+        repository = found.fork.merge_repository(self._launcher).describe()
+        return " ".join(filter(None, [describe_changes(found.changes()), repository]))
+
     def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
         """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
         held = self.open(held=True)

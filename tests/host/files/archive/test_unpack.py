@@ -7,7 +7,11 @@ import tarfile
 import pytest
 
 from tests.tools.files.test_undo import tree
+from tests.values import assert_values
 from toolroll import Kit, ToolError
+from toolroll.host.files.archive import unpack as module
+from toolroll.host.files.archive.unpack import Unpacked, read_twice, unpack
+from toolroll.host.runtime.cancellation import CancelToken
 
 
 def archive(*members):
@@ -123,3 +127,78 @@ def test_from_a_path_and_from_a_pipe(kit, tmp_path):
     os.close(writing)
     with open(reading, "rb") as stream:
         assert kit.unpack(stream).written == ["b"]
+
+
+def test_an_archive_that_is_given_open_stays_open(tmp_path):
+    (tmp_path / "a.tar").write_bytes(b"data")
+    with open(tmp_path / "a.tar", "rb") as ours:
+        with read_twice(ours) as file:
+            assert file is ours
+        assert not ours.closed
+    for given in (b"data", str(tmp_path / "a.tar")):
+        with read_twice(given) as file:
+            assert [file.read(), file.seek(0), file.read()] == [b"data", 0, b"data"]
+        assert file.closed is isinstance(given, str)
+
+
+def test_outside_an_entry_of_the_journal_nothing_is_unpacked(kit, ws):
+    with pytest.raises(ToolError, match="There is no journal here") as caught:
+        unpack(kit.context().files, io.BytesIO(archive(("a", b""))), CancelToken(), git=False)
+    assert (caught.value.code, os.listdir(ws)) == ("Unsupported", [])
+
+
+@pytest.mark.parametrize(
+    ("limits", "fits"),
+    [
+        ({}, True),
+        ({"_MAX_ENTRIES": 3}, True),
+        ({"_MAX_ENTRIES": 2}, False),
+        ({"_MAX_BYTES": 7}, True),
+        ({"_MAX_BYTES": 6}, False),
+        ({"MOST_KEPT": 4}, True),
+        ({"MOST_KEPT": 3}, False),
+    ],
+)
+def test_the_limits_of_an_archive(kit, ws, monkeypatch, limits, fits):
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
+    data = archive(("a", b"1"), ("b", b"22"), ("c", b"4444"))
+    if fits:
+        assert kit.unpack(data).written == ["a", "b", "c"]
+        return
+    with pytest.raises(ToolError, match="The archive is too large: the limits are") as caught:
+        kit.unpack(data)
+    assert (caught.value.code, os.listdir(ws)) == ("TooLarge", [])
+
+
+@pytest.mark.parametrize(("count", "last"), [(20, "'/19' leads out of the workspace"), (23, "and 3 more")])
+def test_some_of_the_unsafe_entries_are_named(kit, count, last):
+    with pytest.raises(ToolError) as caught:
+        kit.unpack(archive(*((f"/{number}", b"") for number in range(count))))
+    said = caught.value.message.splitlines()
+    assert (said[1], said[-1], len(said)) == ("'/0' leads out of the workspace", last, 21 + (count > 20))
+
+
+def test_the_same_again_changes_nothing_and_permissions_are_a_change(kit, ws):
+    data = archive(("d", "DIR"), ("d/l", "SYM", "x"), ("d/x", b"x"))
+    assert kit.unpack(data).written == ["d", "d/l", "d/x"]
+    assert (ws / "d").stat().st_mode & 0o777 == 0o744, "of a folder, its owner keeps all rights"
+    again = kit.unpack(data)
+    assert (again.written, again.unchanged) == ([], 3)
+    (ws / "d/x").chmod(0o600)
+    before = tree(ws)
+    assert kit.unpack(data).written == ["d/x"]
+    assert (ws / "d/x").stat().st_mode & 0o777 == 0o644
+    assert kit.undo().ok
+    assert tree(ws) == before
+    (ws / "d/x").unlink()
+    assert kit.unpack(archive(("d/x", b"new"))).written == ["d/x"]
+    (ws / "d/l").unlink()
+    (ws / "d/l").symlink_to("y")
+    with pytest.raises(ToolError, match="'d/l' cannot be written, something that is not this link is there"):
+        kit.unpack(data)
+
+
+def test_what_is_unpacked_is_nothing_at_first_and_stays_as_it_is():
+    assert Unpacked() == Unpacked([], 0, [], [])
+    assert_values(module)

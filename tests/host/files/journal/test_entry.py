@@ -70,3 +70,19 @@ def test_what_is_too_large_to_be_kept(size, kept):
         return
     with pytest.raises(ToolError, match="'a' is too large: 268435457 bytes"):
         check_kept("a", size)
+
+
+@pytest.mark.parametrize(
+    ("state", "lost"),
+    [
+        (PathState("file", 0o644, "abc"), False),
+        (PathState("file", 0o644, f"{entry.NOT_KEPT}1.2"), True),
+        (PathState("ignored", 0), True),
+        (PathState("other", 0), True),
+        (PathState("directory", 0o755), False),
+        (PathState("link", 0, "a"), False),
+    ],
+)
+def test_what_cannot_be_put_back(state, lost):
+    assert state.is_lost is lost
+    assert (state.mtime_ns, state.attributes) == (0, {})

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from toolroll import Kit, ToolError
-from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.files.journal.entry import NOT_KEPT, PathChange, PathState
+from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.journal.restore import is_same_state, take_back
 from toolroll.host.files.root import Root
@@ -198,6 +199,28 @@ def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
     assert cut > 0, "no kill came in the middle of a call: the test shows nothing"
 
 
+DONE = """
+import os, sys
+from toolroll import Kit
+from toolroll.host.files.journal.log import PendingSteps
+PendingSteps.close = lambda self: os.kill(os.getpid(), 9)
+Kit(sys.argv[1], state_dir=sys.argv[2]).call("write", {"path": "a", "content": "new"})
+"""
+
+
+def test_a_call_that_is_an_entry_already_is_not_taken_back(tmp_path):
+    """Killed between the entry and the emptying of the record."""
+    top, state = tmp_path / "ws", tmp_path / "state"
+    top.mkdir()
+    (top / "a").write_text("old")
+    assert subprocess.run([sys.executable, "-c", DONE, top, state], check=False).returncode == -signal.SIGKILL
+    with Kit(top, state_dir=state) as kit:
+        assert (kit.recovered, (top / "a").read_text(), len(kit._services.journal.entries())) == ([], "new", 1)
+        assert list((state / "journal/pending").iterdir()) == []
+        assert kit.call("undo").ok
+        assert (top / "a").read_text() == "old"
+
+
 def test_no_more_is_undone_than_there_is(kit):
     def refusal(**what):
         return kit.undo(**what).error.message
@@ -319,3 +342,200 @@ def test_which_call_wrote_a_line_and_what_it_did(kit, ws):
     ]
     ((change, diff),) = kit.journal.describe(kit.journal.entries()[-1].changes)
     assert (change.path, "+two" in diff) == ("a.txt", True)
+
+
+@pytest.fixture
+def journal(ws, tmp_path):
+    with Root(str(ws)) as root:
+        yield Journal(root, State(str(tmp_path / "own state")))
+
+
+def record(journal, *changes):
+    """An entry as a command makes it."""
+    with journal.entry("bash", "s", "m") as recorder:
+        recorder.changes += changes
+    return journal.entries()[-1]
+
+
+def undo(journal, entry):
+    with journal.entry("undo", "s", "") as recorder:
+        journal.undo(entry, recorder)
+    return recorder
+
+
+def test_what_a_command_made_and_nothing_is_kept_of_is_removed_whole(journal, ws):
+    (ws / "build/deep").mkdir(parents=True)
+    (ws / "build/deep/x").write_text("x")
+    os.mkfifo(ws / "pipe")
+    made = [PathChange(name, None, PathState(kind, 0)) for name, kind in (("build", "ignored"), ("pipe", "other"))]
+    entry = record(journal, *made, PathChange("gone", None, PathState("ignored", 0)))
+    (ws / "gone").touch()
+    (ws / "gone").unlink()
+    undone = undo(journal, entry)
+    assert os.listdir(ws) == []
+    assert [(one.path, one.after) for one in undone.changes] == [("gone", None), ("pipe", None), ("build", None)]
+    assert undone.undoes == [entry.number]
+
+
+def test_what_is_not_kept_is_named_and_left_alone(journal, ws):
+    (ws / "big").write_text("new")
+    lost = PathState("file", 0o644, f"{NOT_KEPT}9.9")
+    entry = record(journal, PathChange("big", lost, PathState.of_file(b"other", 0o644)))
+    assert (undo(journal, entry).lost, (ws / "big").read_text()) == (["big"], "new")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_large_file_that_a_command_made_is_removed_if_it_is_still_the_same(journal, ws, changed):
+    (ws / "big").write_text("new")
+    status = (ws / "big").stat()
+    made = PathState("file", 0o644, f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}")
+    entry = record(journal, PathChange("big", None, made))
+    if changed:
+        (ws / "big").write_text("longer")
+        with pytest.raises(ToolError, match="'big' was changed since entry 1"):
+            undo(journal, entry)
+    else:
+        undo(journal, entry)
+    assert (ws / "big").exists() is changed
+
+
+def test_permissions_are_put_back_and_that_is_undone_too(journal, ws):
+    (ws / "d").mkdir(mode=0o700)
+    (ws / "d").chmod(0o711)
+    entry = record(journal, PathChange("d", PathState("directory", 0o700), PathState("directory", 0o711)))
+    undone = undo(journal, entry)
+    assert stat.S_IMODE((ws / "d").stat().st_mode) == 0o700
+    assert undone.changes == [PathChange("d", PathState("directory", 0o711), PathState("directory", 0o700))]
+    undo(journal, journal.entries()[-1])
+    assert stat.S_IMODE((ws / "d").stat().st_mode) == 0o711
+
+
+def test_a_step_that_changes_nothing_is_no_entry(journal, ws):
+    (ws / "a").write_text("a")
+    (ws / "a").chmod(0o640)
+    with journal._root.place("a") as place, journal.entry("write", "s", "") as recorder:
+        with recorder.setting_mode(place, 0o640):
+            pass
+        with recorder.writing(place, b"a", b"a", None):
+            pass
+        assert recorder.changes == []
+    assert journal.entries() == []
+    with journal._root.place("a") as place, journal.entry("write", "s", "") as recorder:
+        with recorder.setting_mode(place, 0o600):
+            (ws / "a").chmod(0o600)
+        with recorder.removing(place.fd, "a", "a"):
+            (ws / "a").unlink()
+    assert [(one.before.mode, one.after and one.after.mode) for one in recorder.changes] == [
+        (0o640, 0o600),
+        (0o600, None),
+    ]
+    with journal.entry("undo", "s", "") as recorder:
+        recorder.undo(journal.entries()[-1].changes)
+    assert ((ws / "a").read_text(), stat.S_IMODE((ws / "a").stat().st_mode)) == ("a", 0o640)
+
+
+def test_a_file_gets_the_permissions_it_had_or_those_asked_for(journal, ws):
+    (ws / "a").write_text("a")
+    (ws / "a").chmod(0o640)
+    with journal._root.place("a") as old, journal._root.place("b") as new, journal.entry("w", "", "") as recorder:
+        plans = [
+            recorder.plan(old, b"n", b"a", 0o600, (None, None)),
+            recorder.plan(old, b"n", None, 0o600, (None, None)),
+        ]
+        plans += [recorder.plan(new, b"n", None, mode, (None, None)) for mode in (0, 0o600, None)]
+    assert [(one.path, one.before and one.before.mode, one.after.mode) for one in plans] == [
+        ("a", 0o640, 0o640),
+        ("a", 0o640, 0o640),
+        ("b", None, 0),
+        ("b", None, 0o600),
+        ("b", None, -1),
+    ]
+
+
+def test_only_missing_folders_are_expected_and_each_once(journal, ws):
+    (ws / "there").mkdir()
+    with journal.entry("write", "", "") as recorder:
+        recorder.expect(("there", "b", "c", "file"))
+        recorder.expect(("there", "b", "d", "file"))
+        recorder.expect(("file",))
+        assert [one.path for one in recorder.changes] == ["there/b", "there/b/c", "there/b/d"]
+
+
+def test_what_was_rewritten_is_given_with_both_contents(kit, ws):
+    for name in ("a", "b", "c"):
+        (ws / name).write_text(f"{name}\n")
+    found = []
+    with kit.journal.entry("write", "", "") as recorder:
+        files = kit.context().files
+        for name, data in (("a", b"A\n"), ("new", b"n")):
+            with files.root.place(name) as place, recorder.writing(place, data, None, None):
+                (ws / name).write_bytes(data)
+        with files.root.place("b") as place, recorder.setting_mode(place, 0o600):
+            (ws / "b").chmod(0o600)
+        with files.root.place("c") as place, recorder.removing(place.fd, "c", "c"):
+            (ws / "c").unlink()
+        gone = PathChange("x", PathState.of_file(b"never kept", 0o644), PathState.of_file(b"nor this", 0o644))
+        recorder.changes.append(gone)
+        found += recorder.rewritten()
+        recorder.changes.remove(gone)
+    assert found == [("a", b"a\n", b"A\n")]
+
+
+def test_several_that_others_changed_are_named(kit, ws):
+    for count in (2, 3, 14):
+        names = [f"{count}-{number:02}" for number in range(count)]
+        with kit.journal.entry("many", "", "") as recorder:
+            for name in names:
+                with kit.context().files.root.place(name) as place, recorder.writing(place, b"1", None, None):
+                    (ws / name).write_bytes(b"1")
+        for name in names:
+            (ws / name).write_bytes(b"2")
+    errors = [kit.undo(entry=entry).error for entry in (1, 2, 3)]
+    assert " So was '2-01'. Undo later changes first" in errors[0].message
+    assert " So were '3-01', '3-02'. Undo later changes first" in errors[1].message
+    assert "'14-10' and 3 more. Undo later changes first" in errors[2].message
+    assert errors[0].details == {"path": "2-00", "entry": 1, "paths": ["2-00", "2-01"]}
+    assert "-1\n" in errors[0].message
+    assert (ws / "2-00").read_bytes() == b"2"
+
+
+def test_a_call_that_fails_is_taken_back_and_is_no_entry(journal, ws):
+    (ws / "a").write_text("a")
+
+    def write_and_fail(recorder):
+        with journal._root.place("a") as place, recorder.writing(place, b"b", None, None):
+            (ws / "a").write_text("b")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), journal.entry("w", "", "") as recorder:
+        write_and_fail(recorder)
+    assert ((ws / "a").read_text(), journal.log.entries(), recorder.changes) == ("a", [], [])
+
+
+def test_jobs_are_caught_up_with_before_entries_are_read_or_added(journal):
+    seen = []
+    journal.catch_up = lambda: seen.append("caught up")
+    journal.entries()
+    with journal.entry("w", "", ""):
+        seen.append("begun")
+    assert seen == ["caught up", "caught up", "begun"]
+
+
+def test_a_killed_call_in_a_root_that_is_missing_is_left_for_a_kit_that_has_it(ws, tmp_path):
+    other, state = tmp_path / "other", State(str(tmp_path / "state"))
+    other.mkdir()
+    for folder in (ws, other):
+        (folder / "a").write_text("half")
+    log = JournalLog(state)
+    made = PathState.of_file(b"half", (ws / "a").stat().st_mode)
+    for path in ("a", "other/a"):
+        with log.under_way({"other": str(other), "unused": "/none"}) as pending:
+            pending.about_to(PathChange(path, None, made))
+            record = max((tmp_path / "state/journal/pending").iterdir(), key=lambda one: one.stat().st_size)
+            begun = record.read_bytes()
+        record.rename(record.with_name(f"{path.count('/')}-of-a-killed-call-1"))
+        record.with_name(f"{path.count('/')}-of-a-killed-call-1").write_bytes(begun)
+    with Root(str(ws)) as root:
+        left = Journal(root, state).recover()
+        assert left == [f"{other} (open a kit with this root to take a killed call back)"]
+        assert ((ws / "a").exists(), (other / "a").exists(), len(list(log.cut_off()))) == (False, True, 1)

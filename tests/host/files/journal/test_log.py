@@ -17,7 +17,7 @@ import pytest
 from tests.values import assert_values
 from toolroll import Kit, ToolError
 from toolroll.host.files.journal import log as module
-from toolroll.host.files.journal.entry import JournalEntry, PathChange
+from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState
 from toolroll.host.files.journal.log import Blobs, JournalLog, PendingSteps, _is_free, _last_line, _runs, undone_numbers
 from toolroll.host.runtime.state import State
 
@@ -155,8 +155,8 @@ def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_p
     record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
     with log.under_way({}) as pending:
         pending.about_to(PathChange("b", None, None))
-        (((steps, _), name),) = log.cut_off()
-    assert (steps, name) == ([step], record.name)
+        ((call, name),) = log.cut_off()
+    assert (call.steps, name) == ([step], record.name)
     assert record.stat().st_size > 0
 
 
@@ -379,3 +379,59 @@ def test_the_last_whole_line_is_found_and_what_follows_it_cut_off(tmp_path, size
     os.close(fd)
     assert (found and (found.hash, found.entry.number)) == (None if not sizes else (f"h{len(sizes)}", len(sizes)))
     assert path.read_bytes() == b"".join(lines)
+
+
+def test_what_was_added_since_the_log_had_a_size(log):
+    assert log.size() == 0
+    sizes = []
+    for number in range(3):
+        log.append(JournalEntry(0, float(number), "write", "", "", (), ()))
+        sizes.append(log.size())
+    assert sizes[0] > 0
+    found = [[one.number for one in log.entries_from(size)] for size in (0, *sizes)]
+    assert found == [[1, 2, 3], [2, 3], [3], []]
+
+
+def test_names_that_are_no_text_come_back_as_they_were(log):
+    odd = PathState("link", 0, "to-\udcff")
+    steps = (
+        PathChange("\udcff", None, odd),
+        PathChange("ü", odd, PathState("file", 0o644, "00")),
+        PathChange("a", None, None, source="\udc80/b"),
+        PathChange("plain", odd, None),
+        PathChange("a", None, PathState("file", 0o644, "00"), source="b"),
+    )
+    with log.under_way({"x": "/x"}) as pending:
+        pending.about_to(*steps)
+        pending.about_to(steps[0])
+        record = Path(log._state.path, "journal/pending", pending._name)
+        begun = record.read_bytes()
+    record.write_bytes(begun + b'{"torn')
+    (((found, others), name),) = log.cut_off()
+    assert (tuple(found), others, name) == ((*steps, steps[0]), {"x": "/x"}, record.name)
+    log.append(JournalEntry(0, 0.0, "move", "", "", steps, ()))
+    assert log.entries()[0].changes == steps
+    log.forget(record.name)
+    log.forget(record.name)
+    assert list(log.cut_off()) == []
+
+
+def test_what_can_be_put_back(kept):
+    first, second = edits(1)
+    names = keep_all(kept, [first, second])
+    states = [PathState("file", 0o644, name) for name in (*names, "00", f"{NOT_KEPT}1.2")]
+    assert [kept.keeps(state) for state in states] == [True, True, False, False]
+    others = [PathState("directory", 0o755), PathState("link", 0, "x"), PathState("ignored", 0), PathState("other", 0)]
+    assert [kept.keeps(state) for state in others] == [True, True, False, False]
+
+
+def test_a_content_that_is_needed_stays_however_old_it_is(kept, folder, monkeypatch):
+    names = [kept.keep(bytes([number])) for number in range(3)]
+    for at, name in enumerate(names, 1):
+        os.utime(folder / name, (at, at))
+    monkeypatch.setattr("toolroll.host.files.journal.log._MOST_BYTES", 2)
+    kept.needed = lambda: {names[0]}
+    kept.sweep()
+    assert sorted(sizes(folder)) == sorted([names[0], names[2]])
+    kept.sweep()
+    assert len(sizes(folder)) == 2

@@ -22,6 +22,7 @@ from toolroll.host.files.journal.restore import (
     is_removable,
     is_same_state,
     is_still,
+    link_again,
     put_state,
     remove_entry,
     take_back,
@@ -218,7 +219,8 @@ class Recorder:
             elif before.kind == "file":
                 data = self._log.blobs.content(before.content)
                 with self.writing(place, data, None, before.mode):
-                    put_state(place, before, data)
+                    if not link_again(self._root, place, before):
+                        put_state(place, before, data)
             else:
                 with self.making(place, before):
                     put_state(place, before, b"")
@@ -256,7 +258,8 @@ class Journal:
                     yield recorder
                 if recorder.changes or recorder.undoes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
-                    self._log.append(JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note))
+                    made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
+                    self._log.append(made, pending.id)
             except BaseException:
                 recorder.roll_back()
                 raise
