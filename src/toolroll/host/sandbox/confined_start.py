@@ -17,7 +17,7 @@ import struct
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -153,6 +153,14 @@ class LandlockSandbox(Sandbox):
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(access)
+        streams = stdin, stdout, stderr
+
+        def start() -> ChildProcess:
+            return start_process(argv, folder_path(cwd), env, streams, pass_fds, session=self._session)
+
+        return self._start(access, start)
+
+    def _start(self, access: AccessRules, start: Callable[[], ChildProcess]) -> ChildProcess:
         rules = self._ruleset(access)
         keeper = None if access.network else self._keeper
         way = "all" if access.network else "none" if keeper is None else "announced"
@@ -163,19 +171,18 @@ class LandlockSandbox(Sandbox):
             _drop_capabilities(self._kernel, keep=self._keep)
             landlock.restrict(self._kernel, rules)
 
-        def start() -> ChildProcess:
+        def start_confined() -> ChildProcess:
             with confinement_errors():
                 self._kernel.no_new_privileges()
-                _drop_capabilities(self._kernel, keep=self._keep)
                 listener = seccomp.install(self._kernel, self._filters[way], announced=keeper is not None)
                 if keeper is not None:
                     listeners.append(listener)
-                landlock.restrict(self._kernel, rules)
-            return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session)
+                confine()
+            return start()
 
         try:
             with _dumpable.held(self._kernel):
-                process = run_apart(start, _end)
+                process = run_apart(start_confined, _end)
         except BaseException:
             for fd in (rules, *listeners):
                 os.close(fd)
