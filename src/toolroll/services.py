@@ -265,11 +265,11 @@ class Services:
         except DamagedSessionError as error:
             before, lost = SavedSession(self.session), str(error)
         self.files.records.restore(before.files)
-        self.shell.resume(self.session, before.cwd)
+        self.shell.memory.resume(self.session, before.shells)
 
         def keep() -> None:
             with suppress(OSError):  # a full disk: what was called for has been done
-                store.save(before, self.shell.entered(self.session), self.files.records.all())
+                store.save(before, self.shell.memory.saved(self.session), self.files.records.all())
 
         self._closing.callback(keep)
         return lost

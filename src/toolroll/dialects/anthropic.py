@@ -21,8 +21,8 @@ AFTER = Param(
 
 RESTART = Param(
     default=False,
-    decode={True: "reset", False: "kept"}.get,
-    description="Begin in the workspace again",
+    decode={True: "reset", False: "all"}.get,
+    description="Forget the folder and variables of earlier commands",
     schema={"type": "boolean", "enum": None},
 )
 _TEXT = Param("insert_text", decode=lambda text: text or "\n", schema={"minLength": None})
@@ -78,7 +78,7 @@ DIALECT = Dialect(
             bash,
             {
                 "command": Param(default="", description="Command to run"),
-                "folder": replace(RESTART, name="restart"),
+                "remember": replace(RESTART, name="restart"),
             },
             fixed={"detach": False, "on_timeout": "say"},
             description="Run a shell command, confined to the workspace, in the folder that the last one ended in.",

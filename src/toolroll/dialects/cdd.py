@@ -73,7 +73,7 @@ DIALECT = Dialect(
                 "cwd": Param("working_dir", description="Execution directory"),
                 "timeout": milliseconds(120_000, most=600_000, clamp=True),
             },
-            fixed={"detach": False},
+            fixed={"detach": False, "remember": "nothing"},
             description="Execute shell commands",
             category="system",
             data=fields(start="start", end="end", exit_code="exit_code", output="output", cwd="cwd"),

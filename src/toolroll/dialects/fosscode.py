@@ -66,6 +66,7 @@ DIALECT = Dialect(
                 "shell": "shell",
             },
             fixed={
+                "remember": "nothing",
                 "detach": False,
                 "apart": True,
                 "most": _MEGABYTE,

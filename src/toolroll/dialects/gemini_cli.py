@@ -144,7 +144,7 @@ DIALECT = Dialect(
                 "cwd": _FOLDER,
                 "background": "is_background",
             },
-            fixed={"detach": False, "timeout": 300, "on_timeout": "say"},
+            fixed={"remember": "nothing", "detach": False, "timeout": 300, "on_timeout": "say"},
             unused={"delay_ms": Param(schema={"type": "integer"}, description="Nothing is waited for")},
             description="Run a shell command, confined to the workspace; after 300 s it is ended.",
             text=vendor_shapes.show_gemini_command,

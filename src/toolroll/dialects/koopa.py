@@ -96,7 +96,7 @@ DIALECT = Dialect(
                     schema={"type": "array", "items": {"type": "string"}, "anyOf": None},
                 ),
             },
-            fixed={"timeout": 60, "on_failure": "raise"},
+            fixed={"timeout": 60, "on_failure": "raise", "remember": "nothing"},
             description="Execute shell commands with security checks (dangerous commands blocked)",
             data=fields(output="output", exitCode="exit_code"),
             message="Exit code {0.exit_code}.",

@@ -30,7 +30,7 @@ DIALECT = Dialect(
                 "timeout": milliseconds(120_000, most=600_000, clamp=True),
                 "cwd": Param("workdir", description="Folder to run in, instead of a `cd` in the command"),
             },
-            fixed={"detach": False, "most": _MOST, "keep": "tail", "on_timeout": "say"},
+            fixed={"remember": "nothing", "detach": False, "most": _MOST, "keep": "tail", "on_timeout": "say"},
             description="Run a shell command, confined to the workspace.",
             text=vendor_shapes.show_opencode_command,
         ),

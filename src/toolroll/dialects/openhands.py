@@ -44,7 +44,7 @@ DIALECT = Dialect(
                     description="Seconds, at most 600",
                     schema={"minimum": 0, "maximum": None},
                 ),
-                "folder": replace(RESTART, name="reset"),
+                "remember": replace(RESTART, name="reset"),
             },
             fixed={"detach": False, "most": _OUTPUT_CHARS, "on_timeout": "say"},
             unused={

@@ -46,7 +46,7 @@ DIALECT = Dialect(
                     schema={"type": "integer", "minimum": 1, "maximum": None},
                 ),
             },
-            fixed={"detach": False, "most": 10_000, "keep": "tail", "on_failure": "raise"},
+            fixed={"remember": "nothing", "detach": False, "most": 10_000, "keep": "tail", "on_failure": "raise"},
             description="Executes shell commands via `/bin/bash -c`.",
         ),
         View(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Kit
-from toolroll.host.files.sessions import IDLE_SECONDS, DamagedSessionError, SavedSession, SessionStore
+from toolroll.host.files.sessions import IDLE_SECONDS, DamagedSessionError, SavedSession, SavedShell, SessionStore
 from toolroll.host.files.versions import FileRecord, Version
 from toolroll.host.runtime.state import State
 from toolroll.text.encoding import Encoding
@@ -16,6 +16,7 @@ from toolroll.text.encoding import Encoding
 Put = Callable[[dict[str, str | bytes]], None]
 SEEN = FileRecord(Version((1, 2, 3, 4, 5), b"digest"), Encoding("latin-1", b"", True))
 LATER = FileRecord(Version((1, 2, 9, 9, 9)))
+SRC = {"": SavedShell("src")}
 
 
 @pytest.fixture
@@ -26,23 +27,23 @@ def store(tmp_path: Path) -> Iterator[SessionStore]:
 
 
 def test_a_session_comes_back_as_it_was_kept(store: SessionStore) -> None:
-    store.save(SavedSession("Ada's work"), "src", {"a": SEEN, "b": LATER})
+    store.save(SavedSession("Ada's work"), SRC, {"a": SEEN, "b": LATER})
     found = store.load("Ada's work")
     assert (found.name, found.cwd, found.files) == ("Ada's work", "src", {"a": SEEN, "b": LATER})
     assert store.load("other") == SavedSession("other")
 
 
 def test_two_processes_do_not_lose_each_others_files(store: SessionStore) -> None:
-    store.save(SavedSession("s"), ".", {"old": SEEN, "both": SEEN})
+    store.save(SavedSession("s"), {}, {"old": SEEN, "both": SEEN})
     one, two = store.load("s"), store.load("s")
-    store.save(one, "src", {"old": SEEN, "both": LATER, "one": SEEN})
-    store.save(two, ".", {"both": SEEN, "two": SEEN})
+    store.save(one, SRC, {"old": SEEN, "both": LATER, "one": SEEN})
+    store.save(two, {}, {"both": SEEN, "two": SEEN})
     found = store.load("s")
     assert (found.cwd, found.files) == ("src", {"both": LATER, "one": SEEN, "two": SEEN})
 
 
 def test_a_session_that_was_idle_for_a_day_is_over(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.save(SavedSession("s"), "src", {"a": SEEN})
+    store.save(SavedSession("s"), SRC, {"a": SEEN})
     used = store.load("s").used
     monkeypatch.setattr(time, "time", lambda: used + IDLE_SECONDS - 1)
     assert store.load("s").cwd == "src"
@@ -54,7 +55,7 @@ def test_a_session_that_was_idle_for_a_day_is_over(store: SessionStore, monkeypa
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe", b'{"name": 3}', b"[]"])
 def test_a_damaged_file_is_kept_aside_and_said(store: SessionStore, tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "state/sessions/s.json"
-    store.save(SavedSession("s"), ".", {"a": SEEN})
+    store.save(SavedSession("s"), {}, {"a": SEEN})
     file.write_bytes(damage)
     with pytest.raises(DamagedSessionError, match=r"The session 's' starts empty: its file was damaged, and is kept"):
         store.load("s")
@@ -64,7 +65,7 @@ def test_a_damaged_file_is_kept_aside_and_said(store: SessionStore, tmp_path: Pa
 
 
 def test_damaged_sessions_are_listed_and_cleared(store: SessionStore, tmp_path: Path) -> None:
-    store.save(SavedSession("Not plain"), ".", {})
+    store.save(SavedSession("Not plain"), {}, {})
     (file,) = (tmp_path / "state/sessions").glob("*.json")
     file.write_bytes(b"{")
     (found,) = store.all()
@@ -94,6 +95,19 @@ def test_a_kit_continues_a_session_after_a_restart(ws: Path, tmp_path: Path, put
         refused = stranger.call("edit", {"file_path": "src/b", "old_string": "a", "new_string": "b"})
         assert refused.error is not None
         assert "must be read first" in refused.error.message
+
+
+def test_the_shells_of_a_session_are_kept_without_secrets(ws: Path, tmp_path: Path, put: Put) -> None:
+    put({"src/b": ""})
+    token = "hunter2hunter2"
+    for command, text in (
+        (f"cd src; export MODE=fast API_TOKEN={token}", "(no output)\nThe next command begins in 'src'."),
+        ('pwd; echo "$MODE[$API_TOKEN]"; true', f"{ws}/src\nfast[]"),
+    ):
+        with Kit(ws, state_dir=tmp_path / "state", session="s") as kit:
+            assert kit.resume() == ""
+            assert kit.call("bash", {"command": command}).text == text
+    assert not [one for one in (tmp_path / "state").rglob("*") if one.is_file() and token.encode() in one.read_bytes()]
 
 
 def test_a_change_by_others_between_two_calls_is_a_conflict(ws: Path, tmp_path: Path, put: Put) -> None:

@@ -91,19 +91,21 @@ class Guard:
         runs: tuple[str, ...],
         folder: str | None,
         program: str = "",
+        variables: tuple[str, ...] = (),
     ) -> None:
         """Return if these texts may run, as they were judged; raise ToolError if not.
 
-        A lasting answer is for exactly these texts, in this folder, read by this program; without a folder there is
-        none.
+        A lasting answer is for exactly these texts, in this folder, read by this program, with these variables that
+        earlier commands have set; without a folder there is none.
         """
         if judgement.decision == "deny":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
-        if judgement.decision == "allow" or not self._must_ask(judgement):
+        if judgement.decision == "allow" or not self.must_ask(judgement):
             return
-        key = () if folder is None else ("command", name, program, folder, *runs)
-        covers = f"exactly this command in the folder {folder!r}"
-        self.require(ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers))
+        key = () if folder is None else ("command", name, program, folder, *runs, *variables)
+        covers = f"exactly this command in the folder {folder!r}" + " with these variables" * bool(variables)
+        request = ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers, variables)
+        self.require(request)
 
     def require(self, request: ApprovalRequest) -> None:
         """Return if the approver agrees, or has agreed to the same key before; else ToolError with what to do next."""
@@ -151,7 +153,8 @@ class Guard:
         if answer == "always" and self._grants is not None:
             self._grants.add(request.key)
 
-    def _must_ask(self, judgement: Judgement) -> bool:
+    def must_ask(self, judgement: Judgement) -> bool:
+        """Whether the approver is asked about a command that no table allows."""
         return Effect.SHELL in self.policy.ask or any(part.by_rule or part.firm for part in judgement.parts)
 
     def _verdict(self, effects: Effect) -> Verdict:

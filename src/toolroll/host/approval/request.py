@@ -45,6 +45,8 @@ class ApprovalRequest:
     key: tuple[str, ...] = ()
     """What "session" and "always" are remembered by, its kind first; without one, every request is asked."""
     covers: str = ""  # what a remembered answer agrees to, in words, such as "every call of 'write'"
+    variables: tuple[str, ...] = ()
+    """What earlier commands have set and this one would get, each as NAME=value or "unset NAME"."""
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -65,6 +67,7 @@ class ApprovalRequest:
         given = list(self.arguments.items())
         shown = [value for _, value in given]
         more = [("runs", text) for text in self.runs if text not in shown]
+        more += [("with", one) for one in self.variables]
         return "\n".join(line for name, value in (*given, *more) for line in _lines(name, value))
 
     @property

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -20,7 +21,15 @@ IDLE_SECONDS = 24 * 3600
 _FOLDER, _LOCK, _SUFFIX, _DAMAGED = "sessions", "lock", ".json", ".damaged"
 TODOS = "todos"
 """The folder of the state that holds the todo list of each session, under the same file name."""
+_Value = TypeVar("_Value")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}|~[0-9a-f]{32}")
+
+
+class SavedShell(msgspec.Struct, frozen=True):
+    """Where a shell is, and which variables its commands have exported or unset (None)."""
+
+    cwd: str = "."
+    variables: dict[str, str | None] = {}
 
 
 class SavedSession(msgspec.Struct):
@@ -29,8 +38,13 @@ class SavedSession(msgspec.Struct):
     name: str
     used: float = 0.0
     """When, in seconds since 1970."""
-    cwd: str = "."
     files: dict[str, FileRecord] = {}
+    shells: dict[str, SavedShell] = {}
+    """By name; the empty name is the usual one."""
+
+    @property
+    def cwd(self) -> str:
+        return self.shells.get("", SavedShell()).cwd
 
 
 class DamagedSessionError(Exception):
@@ -74,18 +88,15 @@ class SessionStore:
         self.clear(name)
         return SavedSession(name)
 
-    def save(self, before: SavedSession, cwd: str, files: Mapping[str, FileRecord]) -> None:
+    def save(self, before: SavedSession, shells: Mapping[str, SavedShell], files: Mapping[str, FileRecord]) -> None:
         """Keep what a process has changed of a session since it has loaded it; another's changes stay."""
         with hold_lock(self._state.folder(_FOLDER), _LOCK, CancelToken()):
             try:
                 now = self.load(before.name)
             except DamagedSessionError:
                 now = SavedSession(before.name)
-            changed = {path: one for path, one in files.items() if before.files.get(path) != one}
-            gone = before.files.keys() - files.keys()
-            kept = {path: one for path, one in now.files.items() if path not in gone and path not in changed} | changed
-            newest = dict(list(kept.items())[-MAX_FILES:])
-            made = SavedSession(before.name, time.time(), cwd if cwd != before.cwd else now.cwd, newest)
+            newest = dict(list(_merge(before.files, files, now.files).items())[-MAX_FILES:])
+            made = SavedSession(before.name, time.time(), newest, _merge(before.shells, shells, now.shells))
             self._state.put(_FOLDER, session_file_name(before.name) + _SUFFIX, msgspec.json.encode(made))
 
     def all(self) -> list[SavedSession]:
@@ -115,6 +126,13 @@ class SessionStore:
 
     def _path(self, name: str) -> str:
         return os.path.join(self._state.path, _FOLDER, session_file_name(name) + _SUFFIX)
+
+
+def _merge(before: Mapping[str, _Value], after: Mapping[str, _Value], now: Mapping[str, _Value]) -> dict[str, _Value]:
+    """What is there now with what changed from `before` to `after`, which comes last."""
+    changed = {name: one for name, one in after.items() if before.get(name) != one}
+    gone = before.keys() - after.keys()
+    return {name: one for name, one in now.items() if name not in gone and name not in changed} | changed
 
 
 def _read(path: str) -> SavedSession:

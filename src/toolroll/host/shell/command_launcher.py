@@ -7,9 +7,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -17,13 +17,14 @@ from toolroll.host.approval.auto_run import AutoRunFiles, note
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
 from toolroll.policy.limits import Limits
-from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
     from toolroll.host.capture.capture import CaptureWatch, Writer
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
@@ -68,21 +69,6 @@ class SealedText:
             self.fd = -1
 
 
-class FolderReport(SealedText):
-    """A start file of bash, in whose place the shell writes its folder when it ends."""
-
-    _TEXT = """trap "pwd -P >|$BASH_ENV 2>/dev/null" EXIT; unset BASH_ENV"""
-
-    def __init__(self) -> None:
-        super().__init__(self._TEXT, "", sealed=False)
-
-    def read(self) -> str | None:
-        """The folder; None if the shell was killed, or has set a trap of its own. A command can write anything."""
-        found = os.pread(self.fd, _MAX_PATH_BYTES, 0).decode("utf-8", "replace").removesuffix("\n")
-        return found if found.startswith("/") else None
-
-
-_MAX_PATH_BYTES = 4096
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
 Word = str | SealedText  # A word of a command, or a text that it reads
@@ -125,10 +111,21 @@ class StartedCommand:
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
     written: Writer | None = None
     """What it has changed in the workspace, as far as that is known by now."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Its environment without what earlier commands have exported."""
+    refused: Callable[[float], list[str]] = lambda _: []
+    """Which hosts commands were refused since a time, in words."""
+    access: AccessRules | None = None
+    """What it may reach."""
+
+    def relabel(self, text: str) -> str:
+        """A text of the command, with the path of the workspace in place of that of a fork."""
+        alias = self.access.alias if self.access is not None else ""
+        return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
-        return [*self.restored, *([note(self.auto_run)] if self.auto_run else [])]
+        return [*self.refused(self.at), *self.restored, *([note(self.auto_run)] if self.auto_run else [])]
 
     def job_notes(self) -> list[str]:
         """The same for a job, with what it has changed."""
@@ -142,7 +139,7 @@ class CommandLauncher:
         self,
         root: Root,
         spill: Spill,
-        policy: Policy,
+        guard: Guard,
         limits: Limits,
         environ: Mapping[str, str],
         git: GitGuard,
@@ -150,7 +147,8 @@ class CommandLauncher:
     ) -> None:
         self._root = root
         self._spill = spill
-        self._policy = policy
+        self._policy = guard.policy
+        self._network = CommandNetwork(guard, environ, root.folders)
         self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
         self._environ = environ
         self._git = git
@@ -183,16 +181,15 @@ class CommandLauncher:
         *,
         cwd: str,
         seconds: float | None,
-        reads: bool = False,
         writes: Writes = "workspace",
         extra: Mapping[str, str] | None = None,
+        exported: Mapping[str, str | None] | None = None,
         confined: bool = True,
         watch: CaptureWatch | None = None,
         **streams: Any,
     ) -> StartedCommand:
-        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment.
-
-        `watch` records what it changes; `streams` are further options of `supervisor.start`.
+        """Start a program while this is `held`; `extra` goes into its environment, as does what earlier commands have
+        `exported` (None: unset). `watch` records what it changes; `streams` are options of `supervisor.start`.
         """
         from toolroll.host.shell import supervisor
 
@@ -200,7 +197,9 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            env, access = self._world(argv, writes, extra or {}, watched.guarded)
+            first, began = self._first_environment(argv, writes), time.time()
+            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -209,7 +208,6 @@ class CommandLauncher:
                 env=env,
                 bounds=supervisor.ResourceLimits(seconds, *self._bounds),
                 spill=self._spill,
-                input=reads,
                 after=watched.end,
                 **streams,
             )
@@ -220,8 +218,8 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        notes = watched.restored, watched.auto_run, watched.written
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
+        told = *watched.notes, first, self._network.lines, access
+        return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -260,12 +258,19 @@ class CommandLauncher:
                 from toolroll.policy import environment
 
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
-                self._env = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
+                own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
+                self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
+
+    def variable(self, name: str) -> str:
+        """A variable that commands get from us; empty if they get none."""
+        self.temp()
+        return self._env.get(name, "")
 
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
         self._end()
+        self._network.close()
         with self._lock:
             temp, self._temp = self._temp, None
             if self._sandbox is not None:
@@ -332,17 +337,14 @@ class CommandLauncher:
             os.close(folder)
             raise
 
-    def _world(
-        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
-    ) -> tuple[dict[str, str], AccessRules]:
-        temp = self.temp()
+    def _first_environment(self, argv: Sequence[str], writes: Writes) -> dict[str, str]:
+        self.temp()
         names: Mapping[str, str] = {}
         if writes == "workspace":
             if self._identity is None:
                 self._identity = find_identity(self._root, self._environ, self._launcher, argv)
             names = self._identity or NO_SETTINGS
-        env = {**self._env, **names, **extra}
-        return env, self._access(env, temp, writes, guarded)
+        return {**self._env, **names}
 
     def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
@@ -366,6 +368,10 @@ class CommandLauncher:
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
 
 
+def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
+
+
 class _CommandWatch:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
@@ -383,6 +389,10 @@ class _CommandWatch:
         self._before = [one.scan() for one in self._files]
         self.written = self._capture.begin() if self._capture is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
+
+    @property
+    def notes(self) -> tuple[list[str], list[str], Writer | None]:
+        return self.restored, self.auto_run, self.written
 
     def follow(self, running: RunningCommand) -> None:
         if self.guarded is not None:

@@ -12,6 +12,7 @@ from toolroll.host.files.file_ops import OpsRoot
 from toolroll.host.shell.command_launcher import SealedText, StartedCommand, Word, Writes
 from toolroll.host.shell.command_result import CommandRun, Completed, ShownOutput
 from toolroll.host.shell.shell import Shell
+from toolroll.host.shell.shell_memory import ShellChoice
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
 from toolroll.text.truncate import Keep, bound
@@ -84,9 +85,13 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
-    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
-        """`run`: the folder that a shell elsewhere ends in is not known."""
-        return self.run(text or ":" if restart else text, cwd=cwd, seconds=seconds, **how)
+    def run_on(
+        self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
+    ) -> CommandRun:
+        """`run`: what a shell elsewhere ends with is not known."""
+        if background:
+            refuse()
+        return self.run(text or ":" if choice.remember == "reset" else text, cwd=cwd, seconds=seconds, **how)
 
     def program(
         self,

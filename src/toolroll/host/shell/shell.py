@@ -9,16 +9,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
+from toolroll.host.files.sessions import SavedShell
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
+from toolroll.host.shell.command_checks import check_text, command_rules, only_reads
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
-    FolderReport,
     SealedText,
     StartedCommand,
     Word,
@@ -27,6 +28,19 @@ from toolroll.host.shell.command_launcher import (
     prepare_words,
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
+from toolroll.host.shell.shell_memory import (
+    ShellChoice,
+    ShellMemory,
+    ShellReport,
+    Trust,
+    Variables,
+    compare_variables,
+    describe_withheld,
+    has_secret,
+    may_change,
+    select_variables,
+    show_variables,
+)
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -39,9 +53,13 @@ if TYPE_CHECKING:
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
     from toolroll.policy.commands import CommandRules, Judgement
-    from toolroll.policy.decision import Rule
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
+_NO_VARIABLES: Variables = MappingProxyType({})
+_NOT_REPORTED = (
+    "The next command finds the folder and variables as they were before this one, "
+    "which was ended, or replaced its shell or the trap of its exit."
+)
 _QUICK = 1.0  # seconds: a job that fails at once is reported at once
 
 
@@ -71,12 +89,12 @@ class Shell:
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
+        self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self._capture = capture
         self._lock = threading.Lock()
-        # Shared by the copies that `on` makes: none or one, and where each session is.
+        # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
-        self._entered: dict[str, str] = {}
+        self.memory = ShellMemory()
         self._call: Call | None = None
 
     def on(self, call: Call) -> Shell:
@@ -109,48 +127,95 @@ class Shell:
         merge: bool = True,
         detach_after: float | None = None,
         reads: bool = False,
-        report: FolderReport | None = None,
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
 
-        With `reads` it then reads what is written to the job. `report` gets the folder that bash ends in.
+        With `reads` it then reads what is written to the job.
         """
         self._authorise_text(text, cwd, program)
         how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
-        how |= {} if report is None else {"extra": {"BASH_ENV": report}}
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, captured=not _only_reads(text), **how)
+            return self.program(argv, cwd=cwd, seconds=seconds, captured=not only_reads(text), **how)
 
     def must_fork(self, text: str, args: Sequence[str] | None = None) -> bool:
         """Whether what a command changes must be looked at before it lands; with `args` it is a program."""
         import shlex
 
-        return self.policy.commit != "auto" and not _only_reads(text if args is None else shlex.join((text, *args)))
+        return self.policy.commit != "auto" and not only_reads(text if args is None else shlex.join((text, *args)))
 
-    def run_on(self, text: str, *, cwd: str, seconds: float, restart: bool = False, **how: Any) -> CommandRun:
-        """`run` in the folder that the session is in, or else in `cwd`, and stay in the one that bash ends in.
+    def run_on(
+        self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
+    ) -> CommandRun:
+        """`run` in a shell that remembers: it begins where the last command of that shell ended, a new one in `cwd`.
 
-        `restart` goes back to `cwd` first, and then needs no command.
+        In the `background` it is a job from the beginning, and changes nothing of the shell.
         """
-        session = self._for().session
-        if restart:
-            self._entered.pop(session, None)
-            text = text or ":"
-        here = self._entered.get(session, cwd)
+        program, notes = how.pop("program", "bash"), []
+        state = choice.memory.get(choice.owner, choice.name)
+        if choice.remember == "reset":
+            choice.memory.put(choice.owner, choice.name, None)
+            state, text = None, text or ":"
+        here = cwd if choice.elsewhere or state is None else state.cwd
+        if here != cwd and not self._is_folder(here):
+            notes, here = [f"Ran in {cwd!r}: {here!r} is gone."], cwd
+        variables = state.variables if state is not None and choice.remember != "folder" else _NO_VARIABLES
+        used, trust = self._authorise_text(text, here, program, variables)
+        notes.append(describe_withheld(variables, used, trust))
+        how |= {"exported": used, "captured": not only_reads(text) or (trust != "reads" and bool(used))}
+        reports = program == "bash" and choice.remember != "nothing" and not background
+        with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
+            if background:
+                ran = self._run_job(argv, text, cwd=here, **how)
+            else:
+                how |= {"extra": {"BASH_ENV": report}} if reports else {}
+                ran = self._run_program(argv, cwd=here, seconds=seconds, **how)
+            found = report.read()
+        if found is not None:
+            withheld = {name: value for name, value in variables.items() if name not in used}
+            notes += self._remember(choice, os.path.normpath(here), found, (ran.launched.first, withheld))
+        elif reports and ran.job is None and may_change(text):
+            notes.append(_NOT_REPORTED)
+        return replace(ran, note="\n".join(filter(None, notes)))
+
+    def _is_folder(self, path: str) -> bool:
         try:
-            os.close(self._launcher.folder(here))
-        except (ToolError, OSError):  # it is gone
-            here = cwd
-        with FolderReport() as report:
-            ran = self.run(text, cwd=here, seconds=seconds, report=report, **how)
-            ended = report.read() or here
-        try:
-            self.enter(session, ended)
+            os.close(self._launcher.folder(path))
         except (ToolError, OSError):
-            self._entered.pop(session, None)
-            return replace(ran, note=f"The next command begins in the workspace again: {ended!r} is outside, or gone.")
-        there = self.entered(session)
-        return ran if there == os.path.normpath(here) else replace(ran, note=f"The next command begins in {there!r}.")
+            return False
+        return True
+
+    def _run_job(self, argv: Sequence[Word], text: str, **how: Any) -> CommandRun:
+        """Start a job; it reads what is written to it."""
+        self.jobs.check()
+        how.pop("detach_after", None)
+        return self._settle(self._start(argv, seconds=None, **{**how, "reads": True}), text, patience=_QUICK)
+
+    def _remember(
+        self,
+        choice: ShellChoice,
+        here: str,
+        found: tuple[str, dict[str, str]],
+        before: tuple[Mapping[str, str], Variables],
+    ) -> Iterator[str]:
+        """Keep what a shell has ended with, and say what is new about that.
+
+        `before`: the first environment, and the variables that the command did not get.
+        """
+        ended, exported = found
+        state = choice.memory.get(choice.owner, choice.name) or SavedShell(here)
+        folder, variables = state.cwd, state.variables
+        if not choice.elsewhere:
+            try:
+                folder = self._inside(ended)
+            except (ToolError, OSError):
+                folder = "."
+                yield f"The next command begins in the workspace again: {ended!r} is outside, or gone."
+            else:
+                yield f"The next command begins in {folder!r}." if folder != here else ""
+        if choice.remember != "folder":
+            variables, left_out = compare_variables(before[0], exported, before[1])
+            yield f"Not remembered, because too long or no text: {', '.join(left_out)}." if left_out else ""
+        choice.memory.put(choice.owner, choice.name, SavedShell(folder, variables))
 
     def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
         """Run a text of shell that only reads, by the terminal's table, and cannot write."""
@@ -163,7 +228,7 @@ class Shell:
         from toolroll.policy.commands import TERMINAL, judge
         from toolroll.policy.decision import Rule
 
-        _check(text)
+        check_text(text)
         no_cd = Rule("deny", command=("cd",), reason="'cd' is not allowed here. Give paths from the workspace.")
         judgement = judge(text, TERMINAL if self._guard.policy.allow_cd else replace(TERMINAL, user=(no_cd,)))
         if judgement.decision != "allow":
@@ -202,7 +267,7 @@ class Shell:
         given = create_nameless_file(stdin, sealed=True)
         try:
             with self._argv(command) if isinstance(command, str) else nullcontext(command) as argv:
-                captured = not (isinstance(command, str) and _only_reads(command))
+                captured = not (isinstance(command, str) and only_reads(command))
                 how: dict[str, Any] = {"merge": False, "stdin": given, "kept_bytes": kept_bytes, "captured": captured}
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
@@ -223,14 +288,6 @@ class Shell:
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
         given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
         self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
-
-    def background(self, text: str, *, cwd: str = ".") -> CommandRun:
-        """Start a text of shell as a job; it reads what is written to the job."""
-        self._authorise_text(text, cwd)
-        self.jobs.check()
-        with self._argv(text) as argv:
-            launched = self._start(argv, cwd=cwd, seconds=None, reads=True)
-        return self._settle(launched, text, patience=_QUICK)
 
     def feed(self, job: Job, text: str) -> None:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
@@ -256,10 +313,14 @@ class Shell:
 
         What it changes is recorded, unless it is known to read only and not `captured`.
         """
-        moves = detach_after is not None and seconds > detach_after
-        after = None if moves else seconds
         how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "reads": reads, "captured": captured}
-        launched = self._start(argv, cwd=cwd, seconds=after, **how)
+        return self._run_program(argv, cwd=cwd, seconds=seconds, detach_after=detach_after, **how)
+
+    def _run_program(
+        self, argv: Sequence[Word], *, seconds: float, detach_after: float | None = None, **how: Any
+    ) -> CommandRun:
+        moves = detach_after is not None and seconds > detach_after
+        launched = self._start(argv, seconds=None if moves else seconds, **how)
         return self._settle(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
@@ -275,19 +336,20 @@ class Shell:
         return self._settle(launched, command, patience=None)
 
     def enter(self, session: str, folder: str) -> None:
-        """Make a folder of the workspace the one that a session's `look`s start in."""
-        fd = self._launcher.folder(os.path.normpath(folder))  # as a shell does, also out of a folder that is gone
-        try:
-            self._entered[session] = "/".join(self._root.real(fd)) or "."
-        finally:
-            os.close(fd)
-
-    def resume(self, session: str, folder: str) -> None:
-        """Start a session in the folder that it was in before; that may be gone by now."""
-        self._entered[session] = folder
+        """Make a folder of the workspace the one that a session is in."""
+        state = self.memory.get(session) or SavedShell()
+        self.memory.put(session, "", SavedShell(self._inside(folder), state.variables))
 
     def entered(self, session: str) -> str:
-        return self._entered.get(session, ".")
+        return (self.memory.get(session) or SavedShell()).cwd
+
+    def _inside(self, folder: str) -> str:
+        """A folder of the workspace by its own name; ToolError or OSError if it is none."""
+        fd = self._launcher.folder(os.path.normpath(folder))  # as a shell does, also out of a folder that is gone
+        try:
+            return "/".join(self._root.real(fd)) or "."
+        finally:
+            os.close(fd)
 
     def has(self, program: str) -> bool:
         import shutil
@@ -337,6 +399,7 @@ class Shell:
         seconds: float | None,
         extra: Mapping[str, Word] | None = None,
         captured: bool = True,
+        reads: bool = False,
         **how: Any,
     ) -> StartedCommand:
         call = self._for()
@@ -346,7 +409,8 @@ class Shell:
         if captured and not call.is_compared and how.get("writes") != "nothing" and how.get("confined", True):
             how["watch"] = self._capture.watch(call, self._title(argv))
         with self._launcher.held():
-            return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
+            how |= {"extra": variables, "input": reads, "on_output": tell, "pass_fds": fds}
+            return self._launcher.start(words, seconds=seconds, **how)
 
     def _title(self, argv: Sequence[Word]) -> str:
         """A command as the journal names it: the text that a shell runs, or all words."""
@@ -369,52 +433,46 @@ class Shell:
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
         return CommandRun(launched, self._spill, job)
 
-    def _authorise_text(self, text: str, cwd: str, program: str = "bash") -> None:
+    def _authorise_text(
+        self, text: str, cwd: str, program: str = "bash", variables: Variables = _NO_VARIABLES
+    ) -> tuple[Variables, Trust]:
+        """Return the session's variables that the text may run with, and why it may run; raise ToolError if not."""
         from toolroll.policy.commands import judge
 
-        _check(text)
+        check_text(text)
         found = judge(text, self._rules())
         # The grammar is that of bash: what another shell makes of the same text is not known.
         if program != "bash" and found.decision == "allow":
             found = replace(found, decision="ask")
-        self._authorise(found, (text,), cwd, program)
+        trust: Trust = "open"
+        if found.decision == "allow" and not any(part.by_rule for part in found.parts):
+            trust = "reads"
+        elif found.decision == "allow" or self._guard.must_ask(found):
+            trust = "approved"
+        used = select_variables(variables, trust)
+        self._authorise(found, (text,), cwd, program, used)
+        return used, trust
 
-    def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
+    def _authorise(
+        self,
+        judgement: Judgement,
+        runs: tuple[str, ...],
+        cwd: str | None,
+        program: str = "",
+        variables: Variables = _NO_VARIABLES,
+    ) -> None:
         """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
         call, alias = self._for(), self._root.alias
         if alias and self.tier != "bubblewrap" and any(alias in text for text in runs):
             why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
-        folder = None if cwd is None else os.path.normpath(cwd)
-        self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
+        folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
+        shown = show_variables(variables)
+        self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
 
     def _rules(self) -> CommandRules:
         policy = self._guard.policy
-        return _command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
-
-
-@lru_cache(maxsize=8)  # the rules index their tables
-def _command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool) -> CommandRules:
-    from toolroll.policy.commands import PRESETS
-
-    found = PRESETS[table]
-    losses = "none" if allow_destructive else found.git_losses
-    return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
-
-
-def _only_reads(text: str) -> bool:
-    """Whether the terminal's table knows that a text of shell changes no file."""
-    from toolroll.policy.commands import TERMINAL, judge
-
-    return judge(text, TERMINAL).decision == "allow"
-
-
-def _check(text: str) -> None:
-    if not text.strip():
-        raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
-    if "\0" in text:
-        raise ToolError(ErrorCode.VALIDATION, "The `command` holds a NUL byte, which no shell takes. Remove it.")
-    text.encode()  # a lone surrogate raises its own error
+        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
 
 
 def _report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:

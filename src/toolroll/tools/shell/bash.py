@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.shell.command_result import CommandResult, On, build_result
+from toolroll.host.shell.shell_memory import Remember, ShellChoice, ShellMemory
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
@@ -22,9 +23,10 @@ def bash(
     ctx: Context,
     command: Annotated[str, "Text for `bash -c`."],
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds until it ends; it goes on as a `job` after 60."] = 120,
-    cwd: Annotated[str, "Folder to run in."] = ".",
+    cwd: Annotated[str, "Folder for this command alone; else it begins where the last one ended."] = "",
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
+    session: Annotated[str, "Name of a shell of its own, with its own folder and exported variables."] = "",
     *,
     args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
@@ -37,26 +39,23 @@ def bash(
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
-    folder: Annotated[Literal["", "kept", "reset"], "Begin where the last command ended, or forget that."] = "",
+    remember: Annotated[Remember, "What lasts of earlier commands; or forget it."] = "all",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
     """Run a shell command, confined to the workspace, without a terminal or input.
 
-    What it leaves running is ended, unless it is a job.
+    `cd` and `export` last. What it leaves running is ended, unless it is a job.
     """
-    forked = hold or ctx.shell.must_fork(command, args)
+    forked, memory = hold or ctx.shell.must_fork(command, args), ctx.shell.memory
+    own = ShellChoice(memory if remember != "nothing" else ShellMemory(), ctx.session, session, bool(cwd), remember)
 
     def start(ctx: Context) -> CommandResult:
-        where, after = ctx.files.where(cwd)[1], _patience(ctx, detach and not forked, wait)
+        where, after = ctx.files.where(cwd or ".")[1], _patience(ctx, detach and not forked, wait)
         how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "reads": reads}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
-        elif background:
-            ran = ctx.shell.background(command, cwd=where)
-        elif folder:
-            ran = ctx.shell.run_on(command, cwd=where, seconds=timeout, restart=folder == "reset", **how)
         else:
-            ran = ctx.shell.run(command, cwd=where, seconds=timeout, **how)
+            ran = ctx.shell.run_on(command, cwd=where, seconds=timeout, choice=own, background=background, **how)
         return build_result(ran, most, keep)
 
     run = _choose_run(ctx, start, forked=forked, hold=hold, background=background)

@@ -1,0 +1,39 @@
+"""What is checked about a text of shell before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.policy.commands import CommandRules
+    from toolroll.policy.decision import Rule
+
+
+@lru_cache(maxsize=8)  # the rules index their tables
+def command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool) -> CommandRules:
+    """The rules of a table with those of the user before them."""
+    from toolroll.policy.commands import PRESETS
+
+    found = PRESETS[table]
+    losses = "none" if allow_destructive else found.git_losses
+    return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
+
+
+def only_reads(text: str) -> bool:
+    """Whether the terminal's table knows that a text of shell changes no file."""
+    from toolroll.policy.commands import TERMINAL, judge
+
+    return judge(text, TERMINAL).decision == "allow"
+
+
+def check_text(text: str) -> None:
+    """Raise ToolError for what no shell takes."""
+    if not text.strip():
+        raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
+    if "\0" in text:
+        raise ToolError(ErrorCode.VALIDATION, "The `command` holds a NUL byte, which no shell takes. Remove it.")
+    text.encode()  # a lone surrogate raises its own error
