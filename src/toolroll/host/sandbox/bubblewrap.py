@@ -131,6 +131,7 @@ class Bubblewrap(Sandbox):
         self._out_of_reach(access)
         folder = _folder(access, cwd)
         _find_program(argv[0], folder, env, access)
+        argv = _lead_terminal(argv) if access.terminal else argv
         with ExitStack() as stack:
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
@@ -212,6 +213,14 @@ class Bubblewrap(Sandbox):
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
+
+
+def _lead_terminal(argv: Sequence[str]) -> list[str]:
+    """The words that start a program as the leader of a session and of the terminal that its streams are."""
+    setsid = next((one for one in (f"{folder}/setsid" for folder in _FIRST) if os.access(one, os.X_OK)), None)
+    if setsid is None:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
+    return [setsid, "-c", *argv]
 
 
 def _close_with(stack: ExitStack, fd: int) -> int:

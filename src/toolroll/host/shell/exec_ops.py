@@ -89,7 +89,7 @@ class ExecShell(Shell):
         self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
     ) -> CommandRun:
         """`run`: what a shell elsewhere ends with is not known."""
-        if background:
+        if background or how.pop("terminal", False):
             refuse()
         return self.run(text or ":" if choice.remember == "reset" else text, cwd=cwd, seconds=seconds, **how)
 
@@ -103,7 +103,6 @@ class ExecShell(Shell):
         detach_after: float | None = None,  # noqa: ARG002 - there are no jobs elsewhere
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,  # noqa: ARG002
         captured: bool = True,  # noqa: ARG002 - these are the files of another machine
     ) -> CommandRun:
         ops = self._ops

@@ -41,6 +41,7 @@ from toolroll.host.shell.shell_memory import (
     select_variables,
     show_variables,
 )
+from toolroll.policy import environment
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -126,14 +127,10 @@ class Shell:
         program: str = "bash",
         merge: bool = True,
         detach_after: float | None = None,
-        reads: bool = False,
     ) -> CommandRun:
-        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
-
-        With `reads` it then reads what is written to the job.
-        """
+        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
         self._authorise_text(text, cwd, program)
-        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after}
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not only_reads(text), **how)
 
@@ -161,8 +158,10 @@ class Shell:
         variables = state.variables if state is not None and choice.remember != "folder" else _NO_VARIABLES
         used, trust = self._authorise_text(text, here, program, variables)
         notes.append(describe_withheld(variables, used, trust))
-        how |= {"exported": used, "captured": not only_reads(text) or (trust != "reads" and bool(used))}
-        reports = program == "bash" and choice.remember != "nothing" and not background
+        tty = bool(how.get("terminal"))
+        how |= {"exported": {**environment.TERMINAL, **used} if tty else used}
+        how |= {"captured": not only_reads(text) or (trust != "reads" and bool(used))}
+        reports = program == "bash" and choice.remember != "nothing" and not background and not tty
         with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
             if background:
                 ran = self._run_job(argv, text, cwd=here, **how)
@@ -293,6 +292,8 @@ class Shell:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
         from toolroll.policy.commands import judge_input
 
+        if not text:
+            return
         self._authorise(judge_input(text, f"job {job.id}", self._rules()), (job.title, text), None)
         job.running.write(text.encode())
 
@@ -306,14 +307,13 @@ class Shell:
         detach_after: float | None = None,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,
         captured: bool = True,
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged.
 
         What it changes is recorded, unless it is known to read only and not `captured`.
         """
-        how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "reads": reads, "captured": captured}
+        how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "captured": captured}
         return self._run_program(argv, cwd=cwd, seconds=seconds, detach_after=detach_after, **how)
 
     def _run_program(
