@@ -26,20 +26,27 @@ def commit(ws: Path) -> None:
         subprocess.run([*GIT, *words], cwd=ws, check=True)
 
 
-def picture(ws: Path) -> dict[str, Any]:
-    """Everything of a tree that an undo puts back: kinds, modes, contents, links, extended attributes."""
+def picture(ws: Path, exact: bool = False) -> dict[str, Any]:
+    """Everything of a tree that an undo puts back: kinds, modes, contents, links, extended attributes.
+
+    `exact`: also times of folders and which names are one file, which an undo of our own edits does not put back.
+    """
     found: dict[str, Any] = {}
+    names: dict[int, list[str]] = {}
     for folder, folders, files in os.walk(ws):
         folders[:] = [one for one in folders if one != ".git"]
         for name in (*folders, *files):
             path = os.path.join(folder, name)
             mode = os.lstat(path).st_mode
             content: Any = os.readlink(path) if stat.S_ISLNK(mode) else None
-            if stat.S_ISREG(mode):
+            if not stat.S_ISLNK(mode):
                 attributes = {one: os.getxattr(path, one) for one in os.listxattr(path)}
-                content = Path(path).read_bytes(), attributes
-            found[os.path.relpath(path, ws)] = stat.S_IFMT(mode), stat.S_IMODE(mode), content
-    return found
+                content = Path(path).read_bytes() if stat.S_ISREG(mode) else None, attributes
+            if exact and stat.S_ISREG(mode):
+                names.setdefault(os.lstat(path).st_ino, []).append(os.path.relpath(path, ws))
+            time_ns = os.lstat(path).st_mtime_ns if exact and stat.S_ISDIR(mode) else 0
+            found[os.path.relpath(path, ws)] = stat.S_IFMT(mode), stat.S_IMODE(mode), content, time_ns
+    return {**found, "": sorted(sorted(one) for one in names.values())} if exact else found
 
 
 class RandomCommands:
@@ -103,7 +110,8 @@ class RandomCommands:
             path.chmod(self.rng.choice([0o755, 0o700, 0o500] if path.is_dir() else [0o755, 0o600, 0o444]))
 
     def attribute(self) -> None:
-        os.setxattr(self.some(), "user.note", self.rng.randbytes(5), follow_symlinks=False)
+        path = self.rng.choice(self.paths() + self.paths(folders=True))
+        os.setxattr(path, "user.note", self.rng.randbytes(5), follow_symlinks=False)
 
     def sparse(self) -> None:
         with self.fresh().open("wb") as file:
@@ -141,7 +149,8 @@ def edit_something(kit: Kit, ws: Path, rng: random.Random) -> None:
         kit.call("write", {"path": f"made{rng.randrange(3)}/a.py", "content": "x = 1\n"})
 
 
-def check_sequence(ws: Path, state: Path, seed: int, repository: bool) -> None:
+def check_sequence(ws: Path, state: Path, seed: int, repository: bool, exact: bool = False) -> None:
+    """Undo a random sequence of commands and edits; of commands alone, if it is to be `exact`."""
     rng = random.Random(seed)
     commands = RandomCommands(ws, rng)
     (ws / "deep").mkdir()
@@ -153,22 +162,85 @@ def check_sequence(ws: Path, state: Path, seed: int, repository: bool) -> None:
     with Kit(ws, state_dir=state) as kit:
         before: list[dict[str, Any]] = []
         for _ in range(6):
-            known, seen = len(numbers(kit)), picture(ws)
-            if rng.random() < 0.3:
+            known, seen, without_times = len(numbers(kit)), picture(ws, exact), picture(ws)
+            if rng.random() < 0.3 and not exact:
                 edit_something(kit, ws, rng)
             else:
                 with captured(kit) as writer:
                     commands.run(rng.randrange(1, 6))
                 assert not writer.note
-                assert bool(writer.changes) == (picture(ws) != seen)
+                assert bool(writer.changes) == (picture(ws, exact) != seen) or exact
             if len(numbers(kit)) > known:
                 before.append(seen)
-            else:
-                assert picture(ws) == seen
+            elif picture(ws, exact) != seen:
+                assert exact
+                assert picture(ws) == without_times
+                before.clear()  # times alone are no entry, and stay
         for seen in reversed(before):
             undone = kit.call("undo")
             assert undone.ok, undone.text
-            assert picture(ws) == seen, f"seed {seed}: {undone.text}"
+            assert picture(ws, exact) == seen, f"seed {seed}: {undone.text}"
+
+
+def test_names_of_one_file_come_back_as_one_file(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"a": "1\n", "d/x": "2\n"})
+    os.link(ws / "a", ws / "b")
+    os.link(ws / "a", ws / "d" / "c")
+    before = picture(ws, exact=True)
+    commands = [
+        "rm b",
+        "rm a b d/c",
+        "sed -i s/1/2/ a",
+        "echo more >> b",
+        "rm b; cp a b",
+        "mv d e; chmod 600 a",
+        "rm -r d",
+    ]
+    for command in commands:
+        ran = kit.call("bash", {"command": command})
+        assert "Changed" in ran.text, command
+        assert kit.call("undo").ok
+        assert picture(ws, exact=True) == before, command
+
+
+def test_times_and_attributes_of_folders_come_back(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"d/a": "1\n", "d/e/b": "1\n", "f/c": "1\n"})
+    os.setxattr(ws / "d", "user.note", b"old")
+    for folder in ("d", "d/e", "f"):
+        os.utime(ws / folder, ns=(10**18, 10**18))
+    before = picture(ws, exact=True)
+    for code in (
+        "setxattr('d', 'user.note', b'new')",
+        "removexattr('d', 'user.note'); os.mkdir('n'); os.remove('f/c')",
+    ):
+        assert "Changed" in kit.call("bash", {"command": f'{sys.executable} -c "import os; os.{code}"'}).text
+        assert kit.call("undo").ok
+        assert picture(ws, exact=True) == before
+    kit.call("bash", {"command": "rm -r d; echo 2 > f/c"})
+    assert kit.call("undo").ok
+    assert picture(ws, exact=True) == before
+
+
+def test_of_many_new_files_each_is_known_and_undone(
+    ws: Path, put: Callable[..., None], kit: Kit, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("toolroll.host.capture.capture._MAX_KEPT_FILES", 3)
+    put({"d/a": "1\n", "d/e/b": "1\n"})
+    kit.call("bash", {"command": "true > z"})
+    before = picture(ws, exact=True)
+    command = "mkdir n; for i in 1 2 3 4 5 6; do echo $i > d/$i; echo $i > n/$i; done"
+    ran = kit.call("bash", {"command": command})
+    assert [one["path"] for one in ran.data["changes"]] == sorted(f"{f}/{i}" for f in "dn" for i in range(1, 7))
+    assert kit.call("undo").ok
+    assert picture(ws, exact=True) == before
+    kit.call("bash", {"command": command})
+    kit.call("bash", {"command": "rm n/1"})
+    assert kit.call("undo").ok
+    assert (ws / "n/1").read_text() == "1\n"
+    (ws / "n/5").write_text("by others")
+    refused = kit.call("undo")
+    assert refused.error is not None
+    assert "'n/5' was changed since" in refused.text
 
 
 @pytest.mark.parametrize("repository", [True, False], ids=["repository", "none"])
@@ -177,7 +249,7 @@ def test_undoing_random_commands_and_edits_gives_the_same_tree(
     ws: Path, tmp_path: Path, seed: int, repository: bool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(listing, "_WATCH_FROM", 0 if seed % 2 else 300)  # with a watch and by listings
-    check_sequence(ws, tmp_path / "state", seed, repository)
+    check_sequence(ws, tmp_path / "state", seed, repository, exact=seed >= 6)
 
 
 @pytest.mark.slow

@@ -8,15 +8,26 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.capture.git_objects import GitIndex, IndexEntry, converts
-from toolroll.host.capture.listing import Listing, Stamp, TreeLister, differences
+from toolroll.host.capture.listing import (
+    ITSELF,
+    Differences,
+    Listing,
+    NewFiles,
+    Stamp,
+    TreeLister,
+    changed_folders,
+    differences,
+    is_folder,
+)
 from toolroll.host.capture.under_way import FOLDER
-from toolroll.host.files.journal.entry import MOST_KEPT, NOT_KEPT, PathKind, PathState
+from toolroll.host.files.journal.entry import MOST_KEPT, PathKind, PathState, unkept_content
 from toolroll.host.files.reader import read_all
+from toolroll.host.files.versions import digest
 from toolroll.host.files.walk import enter
 
 if TYPE_CHECKING:
@@ -27,8 +38,9 @@ if TYPE_CHECKING:
     from toolroll.policy.limits import Limits
 
 _FILE = "baseline"
-_VERSION = ("1", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
+_VERSION = ("2", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
 _SETTLED_NS = 20_000_000  # two changes within this time may carry the same timestamp
+_PACK_BYTES = 1 << 24  # of contents that are kept together
 _GIT = "@"  # before the name of an object that git has
 _ATTRIBUTES = ".gitattributes"
 _NO_ATTRIBUTES: dict[str, bytes] = {}
@@ -49,8 +61,12 @@ class TreeBaseline:
         ]
         self.listing: Listing = {}
         self._sources: dict[str, str] = {}
-        self._attributes: dict[str, dict[str, bytes]] = {}
+        self._attributes: dict[str, Mapping[str, bytes]] = {}
         self._pending: set[str] = set()  # files whose content is still to be looked at
+        self._pending_new: NewFiles = {}  # the same
+        self._linked: set[int] = set()  # inodes of files with several names
+        self._batch: dict[str, bytes] = {}  # contents that will be kept together
+        self._batch_bytes = 0
         self._indexes: list[tuple[int, ...] | None] = []
         self._is_loaded = self._is_saved = False
         self._entered: tuple[str, int] | None = None
@@ -62,11 +78,14 @@ class TreeBaseline:
             git.refresh()
         listing, stamps = self._list(()), [one.stamp for one in self._git.values()]
         changed = {path: new for path, _, new in differences(self.listing, listing)}
-        self.listing = listing
+        changed |= {path: new for path, _, new in changed_folders(self.listing, listing)}
+        self.listing, self._linked = listing, self._linked_now()
         if stamps != self._indexes:
             changed |= {path: self.stamp(path) for path in self._restaged()}
         for path in self._pending:
             changed.setdefault(path, self.stamp(path))
+        new = (folder + name for folder, names in self._pending_new.items() for name in names)
+        changed = {path: self.stamp(path) for path in new} | changed
         if not changed and stamps == self._indexes and self._is_saved:
             return
         self._indexes = stamps
@@ -94,18 +113,54 @@ class TreeBaseline:
         found = [one.refresh(listed) for one in self._listers]
         return found[0] if len(found) == 1 else {folder: names for one in found for folder, names in one.items()}
 
-    def advance(self, listing: Listing, known: dict[str, str]) -> None:
+    def advance(self, listing: Listing, found: Differences, known: Mapping[str, str], new_files: NewFiles) -> None:
         """Take over a later listing; `known` are the contents of changed files that have been kept already."""
-        for path, _, new in differences(self.listing, listing):
+        young = time.time_ns() - _SETTLED_NS
+        for path, (_, new) in found.items():
             self._forget(path)
             if new is None:
                 continue
-            if path in known and time.time_ns() - new[4] > _SETTLED_NS:
+            if path in known and new[4] < young:
                 self._sources[path] = known[path]
                 self._keep_attributes(path)
             else:
                 self._pending.add(path)
-        self.listing, self._is_saved = listing, False
+        self._pending.update(path for path, _, _ in changed_folders(self.listing, listing))
+        for folder, names in new_files.items():
+            self._pending_new[folder] = self._pending_new.get(folder, {}) | names
+        self.listing, self._linked, self._is_saved = listing, self._linked_now(), False
+
+    def pending(self) -> int:
+        """How many files are still to be looked at."""
+        return len(self._pending) + sum(map(len, self._pending_new.values()))
+
+    def _linked_now(self) -> set[int]:
+        return set[int]().union(*(one.linked() for one in self._listers))
+
+    def names_of(self, stamps: Iterable[Stamp | None], listing: Listing | None = None) -> dict[int, list[str]]:
+        """By inode: the names of those of these files that have several; in a later listing, if one is given."""
+        linked = self._linked if listing is None else self._linked_now()
+        wanted = linked & {one[1] for one in stamps if one is not None}
+        found: dict[int, list[str]] = {one: [] for one in wanted}
+        for folder, names in (self.listing if listing is None else listing).items() if wanted else ():
+            for name, stamp in names.items():
+                if stamp[1] in wanted and name and not is_folder(stamp):
+                    found[stamp[1]].append(folder + name)
+        return found
+
+    def folder_states(self, now: Listing, found: Collection[str]) -> dict[str, tuple[PathState, PathState]]:
+        """The folders that have other times or attributes in a later listing, and those of all paths in `found`."""
+        paths = {path for path, _, _ in changed_folders(self.listing, now)}
+        above = {path.rpartition("/")[0] for path in found} - paths
+        paths |= {one for one in above if one and f"{one}/" in self.listing and f"{one}/" in now}
+        stamps = ((path, self.listing[f"{path}/"][ITSELF], now[f"{path}/"][ITSELF]) for path in paths)
+        return {
+            path: (
+                PathState("directory", stat.S_IMODE(old[0]), "", old[3], self._attributes.get(path, _NO_ATTRIBUTES)),
+                PathState("directory", stat.S_IMODE(new[0]), "", new[3], self.read_attributes(path)),
+            )
+            for path, old, new in stamps
+        }
 
     def stamp(self, path: str) -> Stamp | None:
         """What stood at a path; None for nothing."""
@@ -120,22 +175,30 @@ class TreeBaseline:
         for git in self._git.values():
             wanted = {one[1:] for one in sources.values() if one.startswith(_GIT)} - fetched.keys()
             fetched |= git.contents(wanted)
-        return {path: self._describe(path, stamp, sources[path], fetched) for path, stamp in stamps.items()}
+        names = self.names_of(stamps.values())
+        return {
+            path: self._describe(path, stamp, sources[path], fetched, names.get(stamp[1], ()))
+            for path, stamp in stamps.items()
+        }
 
     def read(self, path: str) -> bytes | None:
         """The content of a file as it is now; None if it cannot be read, or is too large to be kept."""
+        return self.read_file(path)[0]
+
+    def read_file(self, path: str) -> tuple[bytes | None, Mapping[str, bytes]]:
+        """The content of a file as `read` gives it, and its extended attributes."""
         try:
             folder, name = self._enter(path)
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError:
-            return None
+            return None, self.read_attributes(path)
         try:
             status = os.fstat(fd)
-            return (
-                read_all(fd, status.st_size) if status.st_size <= MOST_KEPT and stat.S_ISREG(status.st_mode) else None
-            )
+            if status.st_size > MOST_KEPT or not stat.S_ISREG(status.st_mode):
+                return None, _NO_ATTRIBUTES
+            return read_all(fd, status.st_size), _list_attributes(fd)
         except OSError:
-            return None
+            return None, _NO_ATTRIBUTES
         finally:
             os.close(fd)
 
@@ -146,14 +209,12 @@ class TreeBaseline:
             return os.readlink(name, dir_fd=folder)
         return ""
 
-    def read_attributes(self, path: str) -> dict[str, bytes]:
+    def read_attributes(self, path: str) -> Mapping[str, bytes]:
         """The extended attributes of a file as they are now, without those that the system sets itself."""
-        with suppress(OSError, AttributeError):
+        with suppress(OSError):
             folder, name = self._enter(path)
-            where = f"/proc/self/fd/{folder}/{name}"
-            names = [one for one in os.listxattr(where, follow_symlinks=False) if not one.startswith("security.")]
-            return {one: os.getxattr(where, one, follow_symlinks=False) for one in names}
-        return {}
+            return _list_attributes(f"/proc/self/fd/{folder}/{name}")
+        return _NO_ATTRIBUTES
 
     def _enter(self, path: str) -> tuple[int, str]:
         """A descriptor of the folder of a path, which is kept until another one is asked for, and the name in it."""
@@ -173,7 +234,7 @@ class TreeBaseline:
     def is_whole(self, path: str) -> bool:
         """Whether what is at this path is an ignored folder, of which only the name is known."""
         stamp = self.stamp(path)
-        return stamp is not None and stat.S_ISDIR(stamp[0]) and f"{path}/" not in self.listing
+        return stamp is not None and is_folder(stamp) and f"{path}/" not in self.listing
 
     def contents_kept(self) -> set[str]:
         """The names of the journal's contents that it needs."""
@@ -189,8 +250,8 @@ class TreeBaseline:
                 version, *saved = marshal.loads(file.read())
             if version == _VERSION:
                 self._is_saved = True
-                self.listing, self._sources, self._attributes, pending, self._indexes = saved
-                self._pending = set(pending)
+                self.listing, self._sources, self._attributes, pending, self._indexes, linked = saved
+                self._pending, self._linked = set(pending), set(linked)
         return bool(self.listing)
 
     def close(self) -> None:
@@ -199,24 +260,32 @@ class TreeBaseline:
             one.close()
 
     def _save(self) -> None:
-        saved = _VERSION, self.listing, self._sources, self._attributes, list(self._pending), self._indexes
+        more = list(self._pending), self._indexes, list(self._linked)
+        saved = _VERSION, self.listing, self._sources, self._attributes, *more
         self._state.put(FOLDER, _FILE, marshal.dumps(saved))
 
     def _take(self, changed: dict[str, Stamp | None]) -> None:
         """Look at changed files."""
-        self._pending = set()
+        self._pending, self._pending_new = set(), {}
         sizes = self._sizes(changed) if self._converts() else None
         left = self._limits.undo_bytes - sum(self._kept_sizes(changed))
         young = time.time_ns() - _SETTLED_NS
-        for path, stamp in changed.items():
+        for path, stamp in sorted(changed.items()):  # folder by folder
             self._forget(path)
-            if stamp is None or stat.S_ISDIR(stamp[0]):
+            if stamp is None:
+                continue
+            if is_folder(stamp):
+                self._keep_attributes(path)
                 continue
             self._sources[path], size = self._keep(path, stamp, sizes, left)
-            self._keep_attributes(path)
             left -= size
             if stamp[4] > young:
                 self._pending.add(path)
+        self._keep_batch()
+
+    def _keep_batch(self) -> None:
+        batch, self._batch, self._batch_bytes = self._batch, {}, 0
+        self._blobs.keep_many(batch)
 
     def _kept_sizes(self, without: dict[str, Stamp | None]) -> Iterator[int]:
         for path, source in self._sources.items():
@@ -229,23 +298,33 @@ class TreeBaseline:
         `sizes` are those of git's objects, where the working tree may have other bytes for the same file.
         """
         if stat.S_ISLNK(stamp[0]):
+            self._keep_attributes(path)
             return self.read_link(path), 0
         if not stat.S_ISREG(stamp[0]):
             return "", 0
         entry = self._entry(path)
         same = entry is not None and (sizes is None or sizes.get(entry.oid) == stamp[2])
         if entry is not None and same and self._is_clean(path, stamp, entry):
+            self._keep_attributes(path)
             return _GIT + entry.oid, 0
         if stamp[2] > (self._limits.undo_file_bytes if entry is None else MOST_KEPT):
+            self._keep_attributes(path)
             return "", 0
-        data = self.read(path)
+        data, attributes = self.read_file(path)
+        if attributes:
+            self._attributes[path] = attributes
         if data is None:
             return "", 0
         if entry is not None and _object_name(data) == entry.oid:
             return _GIT + entry.oid, 0
         if len(data) > min(self._limits.undo_file_bytes, left):
             return "", 0
-        return self._blobs.keep(data), len(data)
+        name = digest(data).hex()
+        self._batch[name] = data
+        self._batch_bytes += len(data)
+        if self._batch_bytes > _PACK_BYTES:
+            self._keep_batch()
+        return name, len(data)
 
     def _entry(self, path: str) -> IndexEntry | None:
         name = path.partition("/")[0] if self._root.others else ""
@@ -276,17 +355,31 @@ class TreeBaseline:
         self._attributes.pop(path, None)
         self._pending.discard(path)
 
-    def _describe(self, path: str, stamp: Stamp, source: str, fetched: dict[str, bytes]) -> PathState:
+    def _describe(
+        self, path: str, stamp: Stamp, source: str, fetched: dict[str, bytes], names: Iterable[str]
+    ) -> PathState:
         mode, kind = stat.S_IMODE(stamp[0]), kind_of(stamp)
+        known = self._attributes.get(path, _NO_ATTRIBUTES)
         if kind == "directory":
-            return PathState("ignored" if self.is_whole(path) else "directory", mode)
+            return describe_folder(path, stamp, self.listing, known)
         if kind == "link":
             return PathState("link", 0, source)
         if source.startswith(_GIT):
             data = fetched.get(source[1:])
             source = self._blobs.keep(data) if data is not None and len(data) == stamp[2] else ""
-        known = self._attributes.get(path, _NO_ATTRIBUTES)
-        return PathState(kind, mode, source or token(stamp), stamp[3], known)
+        others = tuple(one for one in names if one != path)
+        return PathState(kind, mode, source or token(stamp), stamp[3], known, others)
+
+
+def _list_attributes(where: int | str) -> Mapping[str, bytes]:
+    """The extended attributes of an open file or of a path, as far as there are some here."""
+    follow = isinstance(where, int)
+    try:
+        names = os.listxattr(where, follow_symlinks=follow)
+        kept = [one for one in names if not one.startswith("security.")]
+        return {one: os.getxattr(where, one, follow_symlinks=follow) for one in kept} if kept else _NO_ATTRIBUTES
+    except (OSError, AttributeError):
+        return _NO_ATTRIBUTES
 
 
 def kind_of(stamp: Stamp) -> PathKind:
@@ -297,9 +390,17 @@ def kind_of(stamp: Stamp) -> PathKind:
     return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
 
 
+def describe_folder(path: str, stamp: Stamp, listing: Listing, attributes: Mapping[str, bytes]) -> PathState:
+    """A folder of a listing; one that is not listed itself is taken as a whole."""
+    mode, inner = stat.S_IMODE(stamp[0]), listing.get(f"{path}/")
+    if inner is None:
+        return PathState("ignored", mode)
+    return PathState("directory", mode, "", inner[ITSELF][3], attributes)
+
+
 def token(stamp: Stamp) -> str:
     """What a file is known by in the journal where its content is not kept."""
-    return f"{NOT_KEPT}{stamp[2]}.{stamp[3]}"
+    return unkept_content(stamp[2], stamp[3])
 
 
 def _object_name(data: bytes) -> str:

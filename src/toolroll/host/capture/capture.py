@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import threading
 import time
@@ -10,14 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.capture.baseline import TreeBaseline, kind_of, token
-from toolroll.host.capture.listing import Listing, Stamp, differences
-from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
+from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_of, token
+from toolroll.host.capture.listing import Differences, Listing, NewFiles, Stamp, is_folder, split_differences
+from toolroll.host.capture.steps import FolderPairs, Pairs, is_cache, name_changes, order_steps
 from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_record, hold_record, left_records
 from toolroll.host.files.journal.entry import JournalEntry, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.restore import is_same_state
-from toolroll.host.files.versions import Version
+from toolroll.host.files.versions import Version, digest
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
 
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.state import State
     from toolroll.policy.limits import Limits
 
-Differences = Mapping[str, tuple[Stamp | None, Stamp | None]]
-"""By path: what stood there at the time of the baseline, and what does now."""
-
 _MAX_KEPT_FILES = 500  # new contents of one command that are kept at once; the next baseline keeps the others
 _MAX_TITLE = 500
+_SETTLE_S = 0.05  # after which another change of a file shows in its times
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +95,7 @@ class Capture:
         self._blobs.needed = self._baseline.contents_kept
         self._lock = threading.Lock()
         self._writers: list[Writer] = []
+        self._is_closed = False
         self._size = 0  # of the journal, at the time of the baseline
         journal.catch_up = self.flush
 
@@ -142,6 +143,18 @@ class Capture:
                 self._writers.remove(writer)
                 if writer.record is not None:
                     drop_record(self._state, writer.record)
+                self._keep_later()
+
+    def _keep_later(self) -> None:
+        """Keep the contents of many new files beside what else is done, before the next command waits for it."""
+        if not self._writers and self._baseline.pending() > _MAX_KEPT_FILES and not self._is_closed:
+            threading.Thread(target=self._keep_now, name="toolroll baseline", daemon=True).start()
+
+    def _keep_now(self) -> None:
+        time.sleep(_SETTLE_S)
+        with self._lock, suppress(OSError, ToolError):
+            if not self._writers and not self._is_closed:
+                self._baseline.update()
 
     def flush(self) -> None:
         """Before a call of ours that changes files: record what jobs have changed so far."""
@@ -159,41 +172,76 @@ class Capture:
                     self._flush(Writer(left.tool, left.session, left.message, left.title))
 
     def close(self) -> None:
+        self._is_closed = True
         with self._lock:
             self._baseline.close()
 
     def _flush(self, writer: Writer) -> None:
         """Record what has changed since the baseline as done by this writer, and make the baseline current."""
         now = self._baseline.list_now()
-        found = {path: (old, new) for path, old, new in differences(self._baseline.listing, now)}
-        if not found:
+        found, new_files = self._find(now)
+        if found and not new_files and all(map(is_cache, found)):
+            self._advance(now, found)
             return
-        ours = self._ours(found)
-        befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
-        kept: dict[str, str] = {}
-        pairs = {path: _align(befores.get(path), self._after(path, new, now, kept)) for path, (_, new) in found.items()}
-        pairs = {path: pair for path, pair in pairs.items() if not _is_same(*pair, exact=path not in ours)}
+        folders = self._baseline.folder_states(now, found)
+        ours = self._ours(found.keys() | folders.keys())
+        pairs, kept = self._compare(found, ours, now)
+        pairs |= {path: pair for path, pair in folders.items() if path not in ours and not _is_same(*pair, exact=True)}
         renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
         self._note_seen(found, pairs)
-        self._baseline.advance(now, kept)
-        self._baseline.leave()
-        if pairs:
-            self._record(writer, pairs, renamed)
+        self._advance(now, found, kept, new_files)
+        if pairs or new_files:
+            self._record(writer, pairs, renamed, folders, new_files)
 
-    def _record(self, writer: Writer, pairs: Pairs, renamed: Mapping[str, str]) -> None:
-        rows = name_changes(pairs, renamed, self._counts(pairs))
+    def _find(self, now: Listing) -> tuple[Differences, NewFiles]:
+        """What differs from the baseline; of many new files the further ones apart, unless some may be old ones."""
+        found, new_files = split_differences(self._baseline.listing, now, _MAX_KEPT_FILES)
+        is_plain = self._journal.log.size() == self._size and all(new is not None for _, new in found.values())
+        if new_files and not (is_plain and _can_be_written(new_files)):
+            found |= {f + name: (None, stamp) for f, names in new_files.items() for name, stamp in names.items()}
+            new_files = {}
+        return found, new_files
+
+    def _compare(
+        self, found: Differences, ours: Mapping[str, PathState | None], now: Listing
+    ) -> tuple[dict[str, tuple[PathState | None, PathState | None]], dict[str, str]]:
+        """What stood at each path and does now, where that differs; the contents that are kept of the new ones."""
+        befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
+        names = self._baseline.names_of((new for _, new in found.values()), now)
+        kept: dict[str, str] = {}
+        contents: dict[str, bytes] = {}
+        pairs = {}
+        for path, (old, new) in sorted(found.items()):
+            before, after = _align(befores.get(path), self._after(path, new, now, kept, contents))
+            if new is not None and after is not None and new[1] in names:
+                after = replace(after, names=tuple(one for one in names[new[1]] if one != path))
+            is_other = bool(old and new and old[1] != new[1] and before and after and before.names != after.names)
+            is_lost_cache = after is None and is_cache(path)
+            if is_other or not (is_lost_cache or _is_same(before, after, exact=path not in ours)):
+                pairs[path] = before, after
+        self._blobs.keep_many(contents)
+        return pairs, kept
+
+    def _advance(
+        self, now: Listing, found: Differences, kept: Mapping[str, str] | None = None, new_files: NewFiles | None = None
+    ) -> None:
+        self._baseline.advance(now, found, kept or {}, new_files or {})
+        self._baseline.leave()
+
+    def _record(
+        self, writer: Writer, pairs: Pairs, renamed: Mapping[str, str], folders: FolderPairs, new_files: NewFiles
+    ) -> None:
+        rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
         writer.changes += rows
-        if all(map(is_cache, pairs)):
+        if all(map(is_cache, pairs)) and not new_files:
             return
         moves = {new: old for new, old in renamed.items() if (state := pairs[old][0]) is not None and state.is_lost}
         note: dict[str, Any] = {"command": writer.title}
         if others := [one.title for one in self._writers if one is not writer]:
             note["meanwhile"] = others
             writer.note = f"Commands that ran at the same time may have changed some of it: {'; '.join(others)}."
-        made = JournalEntry(
-            0, time.time(), writer.tool, writer.session, writer.message, order_steps(pairs, moves), note=note
-        )
-        self._journal.log.append(made)
+        steps, who = order_steps(pairs, moves, folders), (writer.tool, writer.session, writer.message)
+        self._journal.log.append(JournalEntry(0, time.time(), *who, steps, note=note, new_files=new_files))
         self._size = self._journal.log.size()
 
     def _ours(self, found: Collection[str]) -> dict[str, PathState | None]:
@@ -207,33 +255,38 @@ class Capture:
                 left[change.source] = None
         return {path: state for path, state in left.items() if path in found}
 
-    def _after(self, path: str, stamp: Stamp | None, now: Listing, kept: dict[str, str]) -> PathState | None:
-        """What stands at a path now; the content of a file of usual size is kept."""
+    def _after(
+        self, path: str, stamp: Stamp | None, now: Listing, kept: dict[str, str], contents: dict[str, bytes]
+    ) -> PathState | None:
+        """What stands at a path now; the content of a file of usual size is to be kept."""
         if stamp is None:
             return None
         kind, mode = kind_of(stamp), stat.S_IMODE(stamp[0])
         if kind == "directory":
-            return PathState("directory" if f"{path}/" in now else "ignored", mode)
-        is_small = stamp[2] <= self._limits.undo_file_bytes and len(kept) < _MAX_KEPT_FILES
+            return describe_folder(path, stamp, now, self._baseline.read_attributes(path))
+        is_small = stamp[2] <= self._limits.undo_file_bytes and len(kept) < _MAX_KEPT_FILES and not is_cache(path)
         if kind == "other" or (kind == "file" and not is_small):
             return PathState(kind, mode, token(stamp), stamp[3])
         if kind == "link":
             return PathState("link", 0, self._baseline.read_link(path))
-        data = self._baseline.read(path)
+        data, attributes = self._baseline.read_file(path)
         if data is None:
             return PathState(kind, mode, token(stamp), stamp[3])
-        kept[path] = self._blobs.keep(data)
-        return PathState("file", mode, kept[path], stamp[3], self._baseline.read_attributes(path))
+        kept[path] = name = digest(data).hex()
+        contents[name] = data
+        return PathState("file", mode, name, stamp[3], attributes)
 
     def _find_renamed(self, found: Differences, now: Listing) -> Iterator[tuple[str, str]]:
         """The new and old paths of files, and of folders taken as a whole, that have another name now."""
         gone = {
             (old[1:4], stat.S_IFMT(old[0])): path
             for path, (old, new) in found.items()
-            if old is not None and new is None and (not stat.S_ISDIR(old[0]) or self._baseline.is_whole(path))
+            if old is not None and new is None and (not is_folder(old) or self._baseline.is_whole(path))
         }
+        if not gone:
+            return
         for path, (old, new) in found.items():
-            if old is None and new is not None and not (stat.S_ISDIR(new[0]) and f"{path}/" in now):
+            if old is None and new is not None and not (is_folder(new) and f"{path}/" in now):
                 origin = gone.get((new[1:4], stat.S_IFMT(new[0])))
                 if origin is not None:
                     yield path, origin
@@ -270,6 +323,11 @@ def _describe(error: OSError | ToolError) -> str:
     return error.message.rstrip(".") if isinstance(error, ToolError) else error.strerror or str(error)
 
 
+def _can_be_written(files: NewFiles) -> bool:
+    """Whether the log can have these names as they are: bytes that are not UTF-8 are translated step by step."""
+    return not any(_SURROGATES.search(folder) or _SURROGATES.search("".join(names)) for folder, names in files.items())
+
+
 def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:
     """Both states; a folder that was there and still is, is never taken as a whole: that is for what came or went."""
     if before and after and {before.kind, after.kind} <= {"directory", "ignored"}:
@@ -281,4 +339,4 @@ def _is_same(before: PathState | None, after: PathState | None, *, exact: bool) 
     """Whether nothing but the time differs; of what calls of ours have left, not all is known."""
     if before is None or after is None or not exact:
         return is_same_state(after, before)
-    return replace(before, mtime_ns=0) == replace(after, mtime_ns=0)
+    return replace(before, mtime_ns=0, names=()) == replace(after, mtime_ns=0, names=())

@@ -17,9 +17,17 @@ if TYPE_CHECKING:
     from toolroll.host.files.root import Root
 
 Stamp = tuple[int, int, int, int, int]
-"""Mode, inode, size, times of modification and change in ns. Of a folder only the first two, the others are 0."""
+"""Mode, inode, size, times of modification and change in ns. Of a folder in another one only the first two."""
 Listing = dict[str, dict[str, Stamp]]
-"""By folder, whose path is empty or ends in a slash: its entries. An ignored folder is an entry without a listing."""
+"""By folder, whose path is empty or ends in a slash: its entries. An ignored folder is an entry without a listing.
+
+The entry `ITSELF` is the folder's own stamp, with its times.
+"""
+ITSELF = ""
+Differences = dict[str, tuple[Stamp | None, Stamp | None]]
+"""By path: what stood there before, and what does now."""
+NewFiles = dict[str, dict[str, Stamp]]
+"""Regular files that are new, like a listing."""
 Rules = tuple[tuple[int, IgnoreRules], ...]
 
 _REPOSITORY = ".git"  # of a folder further down it is taken as a whole
@@ -27,7 +35,11 @@ _IGNORE_FILE = ".gitignore"
 _DRAFT = ".toolroll-"  # names of our own files in the making
 _MAX_DEPTH = 200  # folders below are taken as a whole, like ignored ones
 _MAX_ENTRIES = 200_000  # of what is not ignored; a larger tree takes seconds to list
+_KIND, _IS_FOLDER = 0o170000, stat.S_IFDIR  # in a loop over all files a call of `stat.S_ISDIR` counts
 _WATCH_FROM = 50  # entries: a smaller tree is listed in a fraction of a millisecond
+
+CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"})
+"""Names of what test runs and interpreters leave behind: such folders are taken as a whole, like ignored ones."""
 
 
 class TreeLister:
@@ -65,13 +77,17 @@ class TreeLister:
         else:
             listing = dict(self._listing) if changed else self._listing
             self._listing = listing
-            known = set[int]().union(*self._linked.values())
+            known = self.linked()
             for path in sorted(changed):
                 if path in listing:
                     self._renew(path)
-            if not known.issuperset(set[int]().union(*self._linked.values())):  # the other name may be anywhere
+            if not known.issuperset(self.linked()):  # the other name may be anywhere
                 self._again()
         return self._listing
+
+    def linked(self) -> set[int]:
+        """The inodes of files that have several names."""
+        return set[int]().union(*self._linked.values())
 
     def close(self) -> None:
         watch, self._watch = self._watch, None
@@ -139,7 +155,7 @@ class TreeLister:
             if self._skipped:
                 for name in [name for name in found if path + name in self._skipped]:
                     del found[name]
-            names = [name for name, stamp in found.items() if stat.S_ISDIR(stamp[0]) and name != _REPOSITORY]
+            names = [name for name, stamp in found.items() if is_folder(stamp) and name not in (_REPOSITORY, ITSELF)]
             inner = {name: (f"{path}{name}/", rules) for name in names if not self._is_ignored(path + name, rules)}
             if deep and path.count("/") < _MAX_DEPTH:
                 for name, (below, _) in inner.items():
@@ -167,7 +183,7 @@ class TreeLister:
         inner = self._list(fd, path, self._outer_rules(path), deep=False)
         now = self._listing.get(full, {})
         for name, stamp in before.items():
-            if stat.S_ISDIR(stamp[0]) and now.get(name) != stamp:
+            if is_folder(stamp) and name and now.get(name) != stamp:
                 self._drop(f"{path}{name}/")
         for below, rules in inner.values():
             if self._prefix + below not in self._listing:
@@ -192,6 +208,8 @@ class TreeLister:
             self.close()
 
     def _is_ignored(self, path: str, rules: Rules) -> bool:
+        if path.rpartition("/")[2] in CACHES:
+            return not self._is_tracked(f"{path}/")
         for start, one in rules:
             verdict = one.verdict(path[start:], True)
             if verdict is not None:
@@ -203,24 +221,26 @@ class TreeLister:
 
 def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], set[int]]:
     """What is in an open folder, and the inodes of files with several names. The repository has its own guard."""
-    found: dict[str, Stamp] = {}
+    about = os.fstat(fd)
+    found: dict[str, Stamp] = {ITSELF: (about.st_mode, about.st_ino, 0, about.st_mtime_ns, about.st_ctime_ns)}
     linked: set[int] = set()
     with os.scandir(fd) as entries:
         for entry in entries:
-            name = entry.name
-            if (top and name == _REPOSITORY) or name.startswith(_DRAFT):
-                continue
             try:
                 about = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             mode = about.st_mode
-            if stat.S_ISDIR(mode):
-                found[name] = mode, about.st_ino, 0, 0, 0
+            if mode & _KIND == _IS_FOLDER:
+                found[entry.name] = mode, about.st_ino, 0, 0, 0
             else:
-                found[name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+                found[entry.name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
                 if about.st_nlink > 1:
                     linked.add(about.st_ino)
+    if top:
+        found.pop(_REPOSITORY, None)
+    for name in [name for name in found if name.startswith(_DRAFT)]:
+        del found[name]
     return found, linked
 
 
@@ -229,18 +249,57 @@ def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | 
 
     What is in a folder that is ignored in one of the two is not compared.
     """
+    for folder, old, new in _folder_differences(before, after):
+        yield from _differing(folder, old, new)
+
+
+def split_differences(before: Listing, after: Listing, most: int) -> tuple[Differences, NewFiles]:
+    """`differences`, but of new regular files only the first ones, about `most`, and the others by folder."""
+    found: Differences = {}
+    more: NewFiles = {}
+    for folder, old, new in sorted(_folder_differences(before, after)):
+        fresh = {name: new[name] for name in new.keys() - old.keys()} if old else new
+        files = {name: stamp for name, stamp in fresh.items() if stamp[0] & _KIND == stat.S_IFREG}
+        if len(files) > most:
+            more[folder] = files
+            rest = {name: stamp for name, stamp in new.items() if name not in files}
+        else:
+            most, rest = most - len(files), new
+        found |= {path: (was, now) for path, was, now in _differing(folder, old, rest)}
+    return found, more
+
+
+def _folder_differences(before: Listing, after: Listing) -> Iterator[tuple[str, dict[str, Stamp], dict[str, Stamp]]]:
     if before is after:
         return
     both = ((one, before.get(one), after.get(one)) for one in before.keys() | after.keys())
     changed = [one for one, old, new in both if old is not new and old != new]
     closed = tuple(one for one in changed if (one in before) != (one in after) and _stands(one, before, after))
     for folder in changed:
-        if closed and folder.startswith(closed):
-            continue
-        old, new = before.get(folder, {}), after.get(folder, {})
-        for name in old.keys() | new.keys():
-            if old.get(name) != new.get(name):
-                yield folder + name, old.get(name), new.get(name)
+        if not closed or not folder.startswith(closed):
+            yield folder, before.get(folder, {}), after.get(folder, {})
+
+
+def _differing(
+    folder: str, old: dict[str, Stamp], new: dict[str, Stamp]
+) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:
+    for name in old.keys() | new.keys() if old and new else old or new:
+        was, now = old.get(name), new.get(name)
+        if was != now and name:
+            yield folder + name, was, now
+
+
+def changed_folders(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp, Stamp]]:
+    """The folders that are in both listings and have other times now, with their stamps; not the top of all."""
+    for folder, old in before.items():
+        new = after.get(folder)
+        if new is not None and new is not old and new[ITSELF] != old[ITSELF] and folder:
+            yield folder[:-1], old[ITSELF], new[ITSELF]
+
+
+def is_folder(stamp: Stamp) -> bool:
+    """Whether a folder has this stamp."""
+    return stamp[0] & _KIND == _IS_FOLDER
 
 
 def _stands(folder: str, *listings: Listing) -> bool:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.capture.listing import CACHES
+from toolroll.host.files.journal.entry import NewFiles, PathChange, PathState
 from toolroll.text.files.changes import Change
 
 Pairs = Mapping[str, tuple[PathState | None, PathState | None]]
 """By path: what stood there before and what does now."""
 
+FolderPairs = Mapping[str, tuple[PathState, PathState]]
 _USER_RIGHTS = stat.S_IRWXU
-CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"})
-"""Names of what test runs and interpreters leave behind: such a change alone is no entry of the journal."""
+_BYTECODE = ".pyc"
 
 
-def order_steps(pairs: Pairs, moves: Mapping[str, str]) -> tuple[PathChange, ...]:
+def order_steps(pairs: Pairs, moves: Mapping[str, str], timed: FolderPairs) -> tuple[PathChange, ...]:
     """The steps from the old state to the new one, such that each can be undone when those behind it have been.
 
-    `moves` gives the old path of what has another name now and cannot be put back from its content.
+    `moves` gives the old path of what has another name now and cannot be put back from its content; `timed` are
+    folders whose times are put back last of all.
     """
     gone = set(moves.values())
     removed = {p: before for p, (before, _) in pairs.items() if before is not None and p not in gone}
@@ -28,7 +30,8 @@ def order_steps(pairs: Pairs, moves: Mapping[str, str]) -> tuple[PathChange, ...
     same = {p for p in removed if p in made and _changes_in_place(removed[p], made[p])}
     old_folders = [p for p in sorted(removed, reverse=True) if p not in same and removed[p].kind == "directory"]
     new_folders = [p for p in sorted(made) if p not in same and made[p].kind == "directory"]
-    steps = [_narrowed(path, removed[path], first=True) for path in old_folders]
+    steps = [PathChange(p, old, replace(new, mtime_ns=0)) for p, (old, new) in timed.items()]
+    steps += [_narrowed(path, removed[path], first=True) for path in old_folders]
     steps += [PathChange(p, removed[p], made[p]) for p in same if _closes(removed[p])]
     steps += [
         PathChange(p, removed[p], None) for p in sorted(removed) if p not in same and removed[p].kind != "directory"
@@ -53,7 +56,7 @@ def _closes(state: PathState) -> bool:
 
 def _opened(state: PathState) -> PathState:
     """A folder as it is while things are put into it."""
-    return replace(state, mode=state.mode | _USER_RIGHTS)
+    return replace(state, mode=state.mode | _USER_RIGHTS, mtime_ns=0)
 
 
 def _narrowed(path: str, state: PathState, *, first: bool) -> PathChange:
@@ -63,11 +66,16 @@ def _narrowed(path: str, state: PathState, *, first: bool) -> PathChange:
 
 def is_cache(path: str) -> bool:
     """Whether a path is in a folder of caches, or is one."""
-    return not CACHES.isdisjoint(path.split("/")) or path.endswith(".pyc")
+    return path.endswith(_BYTECODE) or not CACHES.isdisjoint(path.split("/"))
 
 
-def name_changes(pairs: Pairs, renamed: Mapping[str, str], counts: Mapping[str, Change]) -> list[Change]:
-    """One row for each path, in order; folders only where nothing in them is named, caches never."""
+def name_changes(
+    pairs: Pairs, renamed: Mapping[str, str], counts: Mapping[str, Change], new_files: NewFiles
+) -> list[Change]:
+    """One row for each path, in order; folders only where nothing in them is named, caches never.
+
+    `new_files` are further ones, behind the others.
+    """
     rows: dict[str, Change] = {}
     gone = set(renamed.values())
     for path, (before, after) in sorted(pairs.items()):
@@ -79,9 +87,23 @@ def name_changes(pairs: Pairs, renamed: Mapping[str, str], counts: Mapping[str, 
             rows[path] = counts.get(path) or _row(path, before, after)
     kinds = {path: (after or before) for path, (before, after) in pairs.items()}
     folders = {p for p, one in kinds.items() if one is not None and one.kind in ("directory", "ignored")}
-    above = {path[:at] for path in rows for at in range(len(path)) if path[at] == "/"}
+    above = _folders_above([*rows, *new_files])
     shown = (path for path in rows if path not in folders or path not in above)
-    return [replace(rows[path], path=f"{path}/") if path in folders else rows[path] for path in shown]
+    named = [rows[path]._replace(path=f"{path}/") if path in folders else rows[path] for path in shown]
+    for folder, names in new_files.items():
+        if not is_cache(folder):
+            named += [Change(folder + name, "created") for name in sorted(names) if not name.endswith(_BYTECODE)]
+    return named
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    above: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in above:
+            above.add(folder)
+            folder = folder.rpartition("/")[0]
+    return above
 
 
 def _row(path: str, before: PathState | None, after: PathState | None) -> Change:

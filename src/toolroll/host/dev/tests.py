@@ -22,7 +22,7 @@ from toolroll.text.lines import counted
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.command_result import CommandRun
-    from toolroll.text.git.plans import GitCommand, GitOutput
+    from toolroll.text.git.requests import GitCommand, GitOutput
 
 _MAX_OUTPUT_BYTES = 64 << 20
 _GIT_SECONDS = 30
@@ -214,7 +214,7 @@ def changed_files(projects: Projects) -> list[str] | None:
 
 
 def _status() -> Generator[GitCommand, GitOutput, list[str]]:
-    from toolroll.text.git.plans import GitCommand
+    from toolroll.text.git.requests import GitCommand
 
     words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
     printed = yield GitCommand(words)
@@ -263,6 +263,16 @@ def _reached(projects: Projects, project: Project, files: list[str]) -> Affected
         sources[entry.path] = projects.read_text(f"{projects.root}/{entry.path}")
     result = affected(sources, files, _load_reached(projects))
     return result if found.complete else replace(result, everything="there are too many files to look through")
+
+
+def explain_failures(done: TestRun) -> str:
+    """One line on what the sandbox denied to tests that failed; empty if it denied nothing."""
+    if not done.run.failures:
+        return ""
+    from toolroll.host.shell.explain import explain
+
+    frames = [(one, [f"{frame.path}: {frame.code}" for frame in one.trace]) for one in done.run.failures]
+    return explain("\n".join(line for one, code in frames for line in (*code, one.message)), done.ran.launched)
 
 
 def store_reached(projects: Projects, touched: Mapping[str, list[str]]) -> None:

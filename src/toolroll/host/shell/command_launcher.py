@@ -112,6 +112,13 @@ class StartedCommand:
     """What it has changed in the workspace, as far as that is known by now."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Its environment without what earlier commands have exported."""
+    access: AccessRules | None = None
+    """What it may reach."""
+
+    def relabel(self, text: str) -> str:
+        """A text of the command, with the path of the workspace in place of that of a fork."""
+        alias = self.access.alias if self.access is not None else ""
+        return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -207,7 +214,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *watched.notes, first)
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *watched.notes, first, access)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from toolroll.text.diff import count_lines
 from toolroll.text.names import show_name
@@ -17,8 +16,7 @@ _MAX_NAMED = 10  # in the line of text
 _WORDS = {"created": "new", "modified": "changed", "deleted": "deleted", "mode": "mode"}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What became of one path. `added` and `removed` count lines of text; None where there are none to count."""
 
     path: str

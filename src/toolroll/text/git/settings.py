@@ -18,7 +18,7 @@ _FIXED: Mapping[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.pager": "cat",
-    "core.editor": "false",
+    "core.editor": ":",  # takes every text as it is, and starts nothing
     "sequence.editor": "false",
     "core.askPass": "",
     "core.sshCommand": "false",
@@ -28,6 +28,8 @@ _FIXED: Mapping[str, str] = {
     "diff.external": "",
     "interactive.diffFilter": "cat",
     "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "tag.forceSignAnnotated": "false",
     "log.showSignature": "false",
     "gpg.program": "false",
     "gpg.openpgp.program": "false",
@@ -38,10 +40,16 @@ _FIXED: Mapping[str, str] = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
+    "http.saveCookies": "false",
+    "http.lowSpeedLimit": "1",  # bytes a second
+    "http.lowSpeedTime": "20",  # seconds
+    "pull.twohead": "",
+    "pull.octopus": "",
     "diff.submodule": "short",  # else git runs itself in a submodule, by the settings there
     # Looking leaves the index as it is.
     "diff.autoRefreshIndex": "false",
     # What git prints, so that it can be parsed.
+    "merge.conflictStyle": "diff3",
     "core.quotePath": "false",
     "color.ui": "false",
     "color.diff": "false",
@@ -65,6 +73,8 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"credential\..*\.helper", ""),
         (r"gpg\..*\.(?:program|defaultkeycommand)", "false"),
         (r"remote\..*\.(?:uploadpack|receivepack|vcs)", "false"),
+        (r"branch\..*\.mergeoptions", ""),
+        (r"http\..*\.savecookies", "false"),
         (r"protocol\..*\.allow", "never"),
         (r"trailer\..*\.(?:command|cmd)", "false"),
         (r"hook\..*\.command", "false"),
@@ -114,6 +124,21 @@ def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     return made
 
 
+# What a remote that is a folder of this machine runs: git without its hooks, and without touching its working tree.
+_SERVICE = "git -c safe.directory=* -c core.hooksPath=/dev/null -c gc.auto=0 -c receive.denyCurrentBranch=refuse"
+
+
+def remote_settings(name: str) -> dict[str, str]:
+    """The settings for a command that talks to this remote."""
+    return {
+        f"remote.{name}.uploadpack": f"{_SERVICE} upload-pack",
+        f"remote.{name}.receivepack": f"{_SERVICE} receive-pack",
+    }
+
+
+REMOTE_ENVIRONMENT: Mapping[str, str] = {"GIT_ALLOW_PROTOCOL": "file:http:https"}
+"""Over `ENVIRONMENT`, for a command that talks to a remote."""
+
 ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": "/dev/null",
@@ -124,8 +149,10 @@ ENVIRONMENT: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PROTOCOL_FROM_USER": "0",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
     "GIT_PAGER": "cat",
-    "GIT_EDITOR": "false",
+    "GIT_EDITOR": ":",
     "LC_ALL": "C",
     "LANGUAGE": "",
 }

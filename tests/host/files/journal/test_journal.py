@@ -199,6 +199,28 @@ def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
     assert cut > 0, "no kill came in the middle of a call: the test shows nothing"
 
 
+DONE = """
+import os, sys
+from toolroll import Kit
+from toolroll.host.files.journal.log import PendingSteps
+PendingSteps.close = lambda self: os.kill(os.getpid(), 9)
+Kit(sys.argv[1], state_dir=sys.argv[2]).call("write", {"path": "a", "content": "new"})
+"""
+
+
+def test_a_call_that_is_an_entry_already_is_not_taken_back(tmp_path):
+    """Killed between the entry and the emptying of the record."""
+    top, state = tmp_path / "ws", tmp_path / "state"
+    top.mkdir()
+    (top / "a").write_text("old")
+    assert subprocess.run([sys.executable, "-c", DONE, top, state], check=False).returncode == -signal.SIGKILL
+    with Kit(top, state_dir=state) as kit:
+        assert (kit.recovered, (top / "a").read_text(), len(kit._services.journal.entries())) == ([], "new", 1)
+        assert list((state / "journal/pending").iterdir()) == []
+        assert kit.call("undo").ok
+        assert (top / "a").read_text() == "old"
+
+
 def test_no_more_is_undone_than_there_is(kit):
     def refusal(**what):
         return kit.undo(**what).error.message

@@ -155,8 +155,8 @@ def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_p
     record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
     with log.under_way({}) as pending:
         pending.about_to(PathChange("b", None, None))
-        (((steps, _), name),) = log.cut_off()
-    assert (steps, name) == ([step], record.name)
+        ((call, name),) = log.cut_off()
+    assert (call.steps, name) == ([step], record.name)
     assert record.stat().st_size > 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,11 @@ PathKind = Literal["file", "directory", "link", "ignored", "other"]
 """What stands at a path. "ignored": a folder that is taken as a whole; "other": a socket, a pipe, a device."""
 NOT_KEPT = "~"
 """The first character of a `content` that stands for size and time of a file whose content is not kept."""
+NewFiles = Mapping[str, Mapping[str, tuple[int, int, int, int, int]]]
+"""Files that a command made: by folder, whose path is empty or ends in a slash, and by name.
+
+Of each the mode, inode, size, times of modification and change in ns.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class PathState:
     """When it was modified; 0 where that is not put back."""
     attributes: Mapping[str, bytes] = field(default_factory=dict)
     """Its extended attributes, put back together with the time."""
+    names: tuple[str, ...] = ()
+    """The other paths by which the same file was known."""
 
     @property
     def is_lost(self) -> bool:
@@ -63,10 +70,25 @@ class JournalEntry:
     """The entries that this one took back."""
     note: Mapping[str, Any] = field(default_factory=dict)
     """What the tool says of it: spans, relation."""
+    new_files: NewFiles = field(default_factory=dict)
+    """Further files that it made, of which nothing is kept, as the log has them; read back, they are `changes`."""
 
     def paths(self) -> list[str]:
         """Every path it touched."""
         return list(dict.fromkeys(p for one in self.changes for p in (one.source, one.path) if p is not None))
+
+
+def expand_new_files(found: NewFiles) -> Iterator[PathChange]:
+    """The steps that made these files."""
+    for folder, names in found.items():
+        for name, (mode, _, size, mtime_ns, _) in names.items():
+            content = unkept_content(size, mtime_ns)
+            yield PathChange(folder + name, None, PathState("file", stat.S_IMODE(mode), content, mtime_ns))
+
+
+def unkept_content(size: int, mtime_ns: int) -> str:
+    """What stands for the content of a file that is not kept."""
+    return f"{NOT_KEPT}{size}.{mtime_ns}"
 
 
 MOST_KEPT = 1 << 28

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, expand_new_files
+from toolroll.host.files.journal.packs import PACK, ContentPacks
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State
@@ -22,7 +23,7 @@ from toolroll.text.diff import common_ends
 
 _LOG = "journal"
 _PENDING = "journal/pending"
-_OTHERS = "others"
+_OTHERS, _ID = "others", "id"
 _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
 _LET_GO_S = 1.0
@@ -31,6 +32,7 @@ _MOST_BYTES = 1_000_000_000  # the oldest go first
 _LARGE = 65_536  # bytes from which on it pays to look for what is alike
 _PART = 8  # a difference may be this part of the content
 _DELTA = ".delta"
+_MANY = 20  # contents that are kept in one file
 # Bytes of names that are not UTF-8: lone surrogates in memory, characters of private use in the log.
 _STORED = {0xDC80 + byte: 0x10FF80 + byte for byte in range(128)}
 _NAMED = {stored: named for named, stored in _STORED.items()}
@@ -51,6 +53,7 @@ class Blobs:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._packs = ContentPacks(self._folder)
         self.needed: Callable[[], Collection[str]] = tuple
         """The names of contents that stay, however old they are."""
 
@@ -68,14 +71,24 @@ class Blobs:
             self._put(name, data)
         else:
             self._put(name + _DELTA, msgspec.msgpack.encode(delta))
-            self._touch(delta.root)  # later than what hangs on it, so that it is not the first to go
+            self._still(delta.root, large=False)  # later than what hangs on it, so that it is not the first to go
         return name
+
+    def keep_many(self, contents: Mapping[str, bytes]) -> None:
+        """Keep contents, given by their digests; many of them in one file."""
+        if len(contents) < _MANY:
+            for name, data in contents.items():
+                self.keep(data, bytes.fromhex(name))
+            return
+        new = {name: data for name, data in contents.items() if name not in self._packs}
+        if new:
+            self._packs.add(new)
 
     def content(self, name: str) -> bytes:
         """A content that was kept, to the byte; ToolError when it is kept no longer."""
-        data = self._read(name)
+        data = self._whole(name)
         if data is None and (delta := self._delta(name)) is not None:
-            root = self._read(delta.root) or b""
+            root = self._whole(delta.root) or b""
             data = root[: delta.head] + delta.middle + root[len(root) - delta.tail :]
         if data is None or digest(data).hex() != name:
             raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.")
@@ -95,7 +108,7 @@ class Blobs:
         for _, size, name in kept:
             if total <= _MOST_BYTES:
                 return
-            if name in needed:
+            if name in needed or (name.endswith(PACK) and self._packs.has_any(name, needed)):
                 continue
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
@@ -103,10 +116,10 @@ class Blobs:
 
     def _still(self, name: str, large: bool) -> bool:
         """Whether a content is kept; it then counts as new."""
-        if self._touch(name):
+        if self._touch(name) or self._packs.touch(name):
             return True
         delta = self._delta(name) if large else None
-        return delta is not None and self._touch(name + _DELTA) and self._touch(delta.root)
+        return delta is not None and self._touch(name + _DELTA) and self._still(delta.root, large=False)
 
     def _difference(self, data: bytes, name: str, other: bytes) -> _Delta | None:
         """The content as a difference, if it is a small one, from the other or from what that one differs from."""
@@ -117,6 +130,10 @@ class Blobs:
         if len(data) - head - tail > len(data) // _PART:
             return None
         return _Delta(root, head, tail, data[head : len(data) - tail])
+
+    def _whole(self, name: str) -> bytes | None:
+        data = self._read(name)
+        return data if data is not None else self._packs.read(name)
 
     def _delta(self, name: str) -> _Delta | None:
         data = self._read(name + _DELTA)
@@ -170,8 +187,8 @@ class JournalLog:
         self._lock = threading.Lock()
         self._idle: list[str] = []
 
-    def append(self, entry: JournalEntry) -> JournalEntry:
-        """Add an entry; it gets its number here."""
+    def append(self, entry: JournalEntry, call: str = "") -> JournalEntry:
+        """Add an entry; it gets its number here. `call` is the `id` of the steps that it was made of."""
         with self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
             last = _last_line(fd)
@@ -179,7 +196,7 @@ class JournalLog:
             entry = replace(entry, number=number)
             stored = replace(entry, changes=tuple(_translate(one, _STORED) for one in entry.changes))
             body = msgspec.json.encode(stored, order="sorted")
-            line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body)}
+            line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body), "call": call}
             os.write(fd, msgspec.json.encode(line) + b"\n")
         if number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
@@ -227,7 +244,7 @@ class JournalLog:
             pending.close()
 
     def cut_off(self) -> Iterator[tuple[KilledCall, str]]:
-        """The calls that were killed, each with the name to `forget` it by meanwhile."""
+        """The calls that were killed before they were an entry, each with the name to `forget` it by meanwhile."""
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
         folder = self._state.folder(_PENDING)
@@ -236,7 +253,10 @@ class JournalLog:
                 contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
                 PendingSteps.left(folder, name) as call,
             ):
-                yield call, name
+                if call.id and any(line.get("call") == call.id for line in self._lines()):
+                    self.forget(name)  # it was killed when all was done
+                else:
+                    yield call, name
 
     def forget(self, name: str) -> None:
         """Drop the record of a call that was killed, once it is dealt with."""
@@ -264,6 +284,7 @@ class KilledCall(NamedTuple):
 
     steps: list[PathChange]
     others: Mapping[str, str]
+    id: str
 
 
 class PendingSteps:
@@ -279,14 +300,15 @@ class PendingSteps:
         self._others = others
         self._name = ""
         self._fd: int | None = None
+        self.id = ""
+        """Says in the log which steps an entry was made of; empty if there are none."""
 
     def about_to(self, *steps: PathChange) -> None:
         """Write down steps that are going to be taken."""
         lines: list[object] = [_translate(step, _STORED) for step in steps]
         if self._fd is None:
-            self._fd = self._opened()
-            if self._others:
-                lines.insert(0, {_OTHERS: self._others})
+            self._fd, self.id = self._opened(), os.urandom(8).hex()
+            lines.insert(0, {_OTHERS: self._others, _ID: self.id})
         rest = memoryview(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         while rest:  # a write may be short
             rest = rest[os.write(self._fd, rest) :]
@@ -322,8 +344,9 @@ class PendingSteps:
         with os.fdopen(fd, "rb") as file:
             _lock_dead(fd, name)
             lines = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
-            others = lines.pop(0)[_OTHERS] if lines and _OTHERS in lines[0] else {}
-            yield KilledCall([_translate(step, _NAMED) for step in msgspec.convert(lines, list[PathChange])], others)
+            head = lines.pop(0) if lines and _OTHERS in lines[0] else {}
+            steps = [_translate(step, _NAMED) for step in msgspec.convert(lines, list[PathChange])]
+            yield KilledCall(steps, head.get(_OTHERS, {}), head.get(_ID, ""))
 
 
 def _lock_dead(fd: int, name: str) -> None:
@@ -377,7 +400,8 @@ def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
 
 def _entry(line: Mapping[str, Any]) -> JournalEntry:
     entry = msgspec.convert(line["entry"], JournalEntry)
-    return replace(entry, changes=tuple(_translate(one, _NAMED) for one in entry.changes))
+    changes = *(_translate(one, _NAMED) for one in entry.changes), *expand_new_files(entry.new_files)
+    return replace(entry, changes=changes, new_files={})
 
 
 def _translate(step: PathChange, table: Mapping[int, int]) -> PathChange:
@@ -386,14 +410,16 @@ def _translate(step: PathChange, table: Mapping[int, int]) -> PathChange:
         return step
     source = None if step.source is None else step.source.translate(table)
     before, after = (
-        replace(one, content=one.content.translate(table)) if one is not None and one.kind == "link" else one
+        replace(one, content=one.content.translate(table), names=tuple(name.translate(table) for name in one.names))
+        if one is not None
+        else None
         for one in (step.before, step.after)
     )
     return PathChange(step.path.translate(table), before, after, source)
 
 
 def _has_odd_link(step: PathChange) -> bool:
-    return not all(one is None or one.content.isascii() for one in (step.before, step.after))
+    return not all(one is None or "".join((one.content, *one.names)).isascii() for one in (step.before, step.after))
 
 
 def _hash(above: str, body: bytes) -> str:

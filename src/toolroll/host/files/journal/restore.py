@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from toolroll.host.files import atomic
-from toolroll.host.files.journal.entry import NOT_KEPT, PathChange, PathState, look
+from toolroll.host.files.journal.entry import PathChange, PathState, look, unkept_content
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
@@ -28,7 +28,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             continue
         with place:
             now, _ = look(place.fd, place.name)
-            if is_same_state(now, step.before):
+            if is_same_state(now, step.before) and not (step.before is not None and step.before.mtime_ns):
                 continue
             if not _is_halfway(now, step):
                 left.append(step.path)
@@ -122,9 +122,7 @@ def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
         if is_there and not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
             os.unlink(place.name, dir_fd=place.fd)  # its mode may be that of another name of the same file too
         atomic.write(place, data, stage=None, mode=state.mode | stat.S_IWUSR if state.mtime_ns else state.mode)
-        if state.mtime_ns:
-            atomic.set_attributes(place, state.attributes)
-            os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
+        _put_times(place, state)
         os.chmod(place.name, state.mode, dir_fd=place.fd)
     elif state.kind == "link":
         os.symlink(state.content, place.name, dir_fd=place.fd)
@@ -133,8 +131,32 @@ def put_state(place: PathHandle, state: PathState, data: bytes) -> None:
             os.mkdir(place.name, dir_fd=place.fd)
         if state.mode >= 0:
             os.chmod(place.name, state.mode, dir_fd=place.fd)
+        _put_times(place, state)
     else:
         raise ToolError(ErrorCode.UNSUPPORTED, f"{place.path!r} cannot be put back.")
+
+
+def _put_times(place: PathHandle, state: PathState) -> None:
+    """Put back time and extended attributes, where they are known."""
+    if state.mtime_ns:
+        atomic.set_attributes(place, state.attributes)
+        os.utime(place.name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=place.fd, follow_symlinks=False)
+
+
+def link_again(root: Root, place: PathHandle, state: PathState) -> bool:
+    """Make a place one of several names of a file, as it was; False if no other name has that file any more."""
+    for path in state.names:
+        with suppress(OSError, ToolError), root.place_listed(path) as other:
+            now, _ = look(other.fd, other.name)
+            if now is None or (now.kind, now.content, now.mode) != (state.kind, state.content, state.mode):
+                continue
+            if not place.mode() or not os.path.samestat(place.status(), other.status()):
+                draft = f".toolroll-{os.getpid()}-{os.urandom(8).hex()}"
+                os.link(other.name, draft, src_dir_fd=other.fd, dst_dir_fd=place.fd, follow_symlinks=False)
+                os.replace(draft, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+            _put_times(place, state)
+            return True
+    return False
 
 
 def is_still(folder: int, name: str, known: PathState) -> bool:
@@ -142,4 +164,4 @@ def is_still(folder: int, name: str, known: PathState) -> bool:
     if known.kind != "file":
         return True
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return stat.S_ISREG(status.st_mode) and known.content == f"{NOT_KEPT}{status.st_size}.{status.st_mtime_ns}"
+    return stat.S_ISREG(status.st_mode) and known.content == unkept_content(status.st_size, status.st_mtime_ns)
