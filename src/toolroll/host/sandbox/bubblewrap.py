@@ -133,7 +133,6 @@ class Bubblewrap(Sandbox):
         self._out_of_reach(access)
         folder = _folder(access, cwd)
         _find_program(argv[0], folder, env, access)
-        argv = _lead_terminal(argv) if access.terminal else argv
         with ExitStack() as stack:
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
@@ -156,7 +155,7 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [*(entering or ()), self._program, "--args", str(arguments), "--", *argv],
+                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
                 (stdin, stdout, stderr),
@@ -226,8 +225,10 @@ class Bubblewrap(Sandbox):
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
 
-def _lead_terminal(argv: Sequence[str]) -> list[str]:
-    """The words that start a program as the leader of a session and of the terminal that its streams are."""
+def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
+    """The words that start a program as the leader of a session and of the terminal, if its streams are one."""
+    if not access.terminal:
+        return argv
     setsid = next((one for one in (f"{folder}/setsid" for folder in _FIRST) if os.access(one, os.X_OK)), None)
     if setsid is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
