@@ -265,6 +265,16 @@ def _reached(projects: Projects, project: Project, files: list[str]) -> Affected
     return result if found.complete else replace(result, everything="there are too many files to look through")
 
 
+def explain_failures(done: TestRun) -> str:
+    """One line on what the sandbox denied to tests that failed; empty if it denied nothing."""
+    if not done.run.failures:
+        return ""
+    from toolroll.host.shell.explain import explain
+
+    frames = [(one, [f"{frame.path}: {frame.code}" for frame in one.trace]) for one in done.run.failures]
+    return explain("\n".join(line for one, code in frames for line in (*code, one.message)), done.ran.launched)
+
+
 def store_reached(projects: Projects, touched: Mapping[str, list[str]]) -> None:
     """Store which files each test file has reached, for the next choice of affected tests."""
     projects.files.state.put("tests", _REACHED_FILE, json.dumps({**_load_reached(projects), **touched}).encode())
