@@ -6,9 +6,11 @@ import errno
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 
 from toolroll.host.forks.tree_copy import open_folder
 from toolroll.host.sandbox.syscalls import Kernel, machine
@@ -22,14 +24,14 @@ _ORIGIN = "trusted.overlay.origin"
 
 def why_not(workspace: str) -> str:
     """Why a workspace cannot be seen through an overlay, in words; empty if that may be tried."""
-    if machine() is None:
+    if sys.platform != "linux":
         return "overlays need Linux"
     if os.geteuid() != 0:
         return "overlays that the file tools see need root"
     if _SPECIAL.search(workspace):
         return "the path of the workspace holds a comma, colon, backslash or space"
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        if any(line.split()[4].startswith(f"{workspace}/") for line in file):
+    with open("/proc/self/mountinfo", "rb") as file:
+        if b" %s/" % os.fsencode(workspace) in file.read():
             return "other file systems are mounted in the workspace"
     return ""
 
@@ -47,6 +49,7 @@ def unmount(target: str) -> None:
             _kernel().call("umount2", os.fsencode(target) + b"\0", _DETACH)
 
 
+@cache
 def _kernel() -> Kernel:
     found = machine()
     if found is None:
@@ -54,13 +57,10 @@ def _kernel() -> Kernel:
     return Kernel(found.numbers)
 
 
-def next_tick() -> int:
-    """Wait until the clock that files are stamped by moves on: what is changed from now on is stamped later."""
-    before = now = time.clock_gettime_ns(_COARSE)
-    while now == before:
+def wait_beyond(moment: int) -> None:
+    """Wait until the clock that files are stamped by is later than this time in ns."""
+    while time.clock_gettime_ns(_COARSE) <= moment:
         time.sleep(0.0005)
-        now = time.clock_gettime_ns(_COARSE)
-    return now
 
 
 def list_changed(upper: int, prefix: str = "") -> Iterator[tuple[str, bool]]:

@@ -5,6 +5,7 @@ Each step is written down before it is taken, and all steps of a call are taken 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
@@ -116,11 +118,28 @@ class Recorder:
             self.changes.append(step)
 
     @contextmanager
+    def setting_attributes(
+        self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    ) -> Iterator[None]:
+        """Around a change of the extended attributes of a file or folder."""
+        state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
+        if state is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
+        old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
+        step = PathChange(place.path, old, new)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
     def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
+        if state is not None and (attributes := read_attributes(f"/proc/self/fd/{fd}/{name}")):
+            time_ns = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns
+            state = replace(state, mtime_ns=time_ns, attributes=attributes)
         step = PathChange(path, state, None)
         self._pending.about_to(step)
         yield
