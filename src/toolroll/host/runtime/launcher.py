@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    import socket
     import subprocess
     from typing import TypeAlias
 
@@ -66,6 +67,10 @@ class Sandbox(ABC):
     def group(self) -> Sandbox:
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""
         return self
+
+    def make_socket(self, family: int) -> socket.socket | None:  # noqa: ARG002
+        """A stream socket in the network that the commands of the group share; None where they share none."""
+        return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""

@@ -89,7 +89,7 @@ class Shell:
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
+        self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self._capture = capture
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
