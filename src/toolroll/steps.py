@@ -57,9 +57,10 @@ class Authorization:
             call.arguments = given = copy.deepcopy(dict(call.arguments))
             arguments = view.bind(given)
             action = "" if view.name == call.name else view.name
-            guard.authorise(call.name, effects, given, action)
+            does = tool.effects_of(arguments, effects)
+            guard.authorise(call.name, does, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(call.name, effects, given, lambda: paths, action)
+            guard.authorise_paths(call.name, does, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised

@@ -18,6 +18,7 @@ from toolroll.text.terminal import clean
 from toolroll.text.truncate import Keep, bound
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.call import Call
     from toolroll.host.shell.supervisor import RunningCommand
 
 
@@ -84,6 +85,10 @@ class ExecShell(Shell):
         """Run commands by these operations; `files` are those of the kit, where they are elsewhere."""
         self._ops, self._files = ops, files
         return self
+
+    def on(self, call: Call, _repository: object = None) -> Shell:
+        """A repository elsewhere is not looked at."""
+        return super().on(call)
 
     def run_on(
         self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
