@@ -46,6 +46,8 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    import socket
+
     from toolroll.host.capture.capture import Capture
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
@@ -368,6 +370,10 @@ class Shell:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
         return self._launcher.script(text, suffix)
 
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        """A connection to what a job or command serves on its loopback; None if there is nothing."""
+        return self._launcher.dial(host, port)
+
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
         return self._launcher.serve(argv, cwd, env)
@@ -472,7 +478,7 @@ class Shell:
 
     def _rules(self) -> CommandRules:
         policy = self._guard.policy
-        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
+        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive, bool(policy.network))
 
 
 def _report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
