@@ -48,8 +48,6 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import socket
-
     from toolroll.host.capture.capture import Capture
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
@@ -94,6 +92,7 @@ class Shell:
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
+        self.dial = self._launcher.dial  # reaches what commands serve
         self._capture = capture
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
@@ -371,10 +370,6 @@ class Shell:
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
         return self._launcher.script(text, suffix)
-
-    def dial(self, host: str, port: int) -> socket.socket | None:
-        """A connection to what a job or command serves on its loopback; None if there is nothing."""
-        return self._launcher.dial(host, port)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
