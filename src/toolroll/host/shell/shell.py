@@ -93,8 +93,7 @@ class Shell:
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self.dial = self._launcher.dial  # reaches what commands serve
-        self._capture = capture
-        self._lock = threading.Lock()
+        self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
         self.memory = ShellMemory()
