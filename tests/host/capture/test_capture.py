@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from toolroll import Kit
+from tests.host.files.test_file_ops import Memory
+from toolroll import Executed, Kit
 from toolroll.host.capture import listing
 from toolroll.result import ErrorCode
 
@@ -383,6 +384,74 @@ def test_a_job_is_recorded_at_our_next_call_and_at_its_end(ws: Path, put: Callab
     assert (ws / "a").read_text() == (ws / "b").read_text() == "1\n"
 
 
+def test_a_quiet_job_is_recorded_before_it_ends_and_what_others_changed_is_marked(
+    ws: Path, put: Callable[..., None], kit: Kit
+):
+    put({"a": "1\n"})
+    log = kit._services.journal.log
+    job = kit.call("bash", {"command": "echo 2 > a; read x", "background": True}).data["job"]
+    while not log.entries():
+        time.sleep(0.1)
+    time.sleep(0.3)
+    (ws / "b").write_text("by the user\n")
+    kit.call("history")
+    mine, others = log.entries()
+    assert ([one.path for one in mine.changes], "meanwhile" in mine.note) == (["a"], False)
+    assert ([one.path for one in others.changes], others.note["meanwhile"]) == (["b"], ["other programs"])
+    done = kit.call("job", {"action": "input", "id": job, "input": "\n", "wait": 20})
+    assert "Changed 1 file: a (+1 -1)." in done.text
+    assert "Also changed meanwhile, by other programs. Changed 1 file: b (new)." in done.text
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("rm -rf out", "out/ (ignored)"),
+        ("cd d && rm large", "d/large (2000000 bytes)"),
+        ("rm -r d/* sm*", "d/large (2000000 bytes)"),
+        ("rm out/x", "out/x (in the ignored folder out)"),
+        ("git clean -fdx", "d/large (2000000 bytes), out/ (ignored)"),
+        ("true; : > d/large", "d/large (2000000 bytes)"),
+        ("rm small d/small", None),
+        ("echo out; mkdir n", None),
+    ],
+)
+def test_what_could_not_be_put_back_is_named_before_a_command_runs(
+    ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit], command: str, named: str | None
+):
+    put({".gitignore": "out/\n", "out/x": "1\n", "small": "1\n", "d/small": "1\n", "d/large": b"x" * 2_000_000})
+    asked: list[str] = []
+
+    def refuse(request: Any) -> bool:
+        asked.append(request.reason)
+        return False
+
+    before = picture(ws)
+    ran = open_kit(policy="ask", approve=refuse).call("bash", {"command": command})
+    assert ran.error is not None
+    assert picture(ws) == before
+    [reason] = asked
+    assert reason.partition("`undo` could not put back: ")[2] == (f"{named}." if named else "")
+
+
+def test_commands_in_a_container_are_captured_where_their_files_are_here(
+    ws: Path, put: Callable[..., None], tmp_path: Path
+):
+    class Container:
+        def run(self, command: str, *, cwd: str, **_: Any) -> Executed:
+            ran = subprocess.run(["bash", "-c", command], cwd=ws / cwd, capture_output=True, check=False)
+            return Executed(ran.returncode, ran.stdout)
+
+    put({"a": "1\n"})
+    with Kit(ws, state_dir=tmp_path / "state", commands=Container()) as kit:
+        assert "Changed 1 file: a (+1 -1)." in kit.call("bash", {"command": "echo 2 > a"}).text
+        assert kit.call("undo").ok
+        assert (ws / "a").read_text() == "1\n"
+    with Kit(ws, state_dir=tmp_path / "other", commands=Container(), files=Memory({})) as kit:
+        assert "What it changed is not captured" in kit.call("bash", {"command": "echo 2 > a"}).text
+        assert "captured" not in kit.call("bash", {"command": "cat a"}).text
+
+
 def test_commands_side_by_side_are_recorded_once(ws: Path, kit: Kit):
     calls = [{"function": {"name": "bash", "arguments": {"command": f"sleep 0.2; echo > {name}"}}} for name in "abc"]
     kit.execute([{"id": str(at), **one} for at, one in enumerate(calls)])
@@ -392,7 +461,7 @@ def test_commands_side_by_side_are_recorded_once(ws: Path, kit: Kit):
 
 _KILLED = """
 import sys
-from toolroll import Kit
+from toolroll import Executed, Kit
 kit = Kit(sys.argv[1], state_dir=sys.argv[2], policy=sys.argv[3])
 kit.call("bash", {"command": "echo 2 > a; rm b; mkdir d; touch d/done; sleep 60"})
 """
@@ -417,7 +486,7 @@ def test_after_a_kill_the_next_start_records_what_the_command_did(ws: Path, put:
 _BUSY = """
 import random, sys
 from pathlib import Path
-from toolroll import Kit
+from toolroll import Executed, Kit
 from tests.host.capture.test_capture import RandomCommands, captured
 ws, state, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 rng = random.Random(seed)

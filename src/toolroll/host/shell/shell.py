@@ -427,8 +427,11 @@ class Shell:
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise
-        if ended is not None and launched.written is not None:
-            launched.written.report(self._for())
+        if launched.written is not None:
+            if ended is None:
+                self._capture.follow(launched.written)
+            else:
+                launched.written.report(self._for())
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
         return CommandRun(launched, self._spill, job)
@@ -468,6 +471,9 @@ class Shell:
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
         shown = show_variables(variables)
+        if judgement.decision == "ask" and (lost := self._capture.name_losses(judgement.parts, cwd or ".")):
+            judgement = replace(judgement, reason=f"{judgement.reason} {lost}")
+            call.progress(0, None, lost)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
 
     def _rules(self) -> CommandRules:
