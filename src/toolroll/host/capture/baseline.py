@@ -147,7 +147,7 @@ class TreeBaseline:
             for name, stamp in names.items():
                 if stamp[1] in wanted and name and not is_folder(stamp):
                     found[stamp[1]].append(folder + name)
-        return found
+        return {inode: sorted(paths) for inode, paths in found.items()}
 
     def folder_states(self, now: Listing, found: Collection[str]) -> dict[str, tuple[PathState, PathState]]:
         """The folders that have other times or attributes in a later listing, and those of all paths in `found`."""
