@@ -6,6 +6,7 @@ A room imports only from the floors below its own. `generate.py` calls this, so 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ def read_floors() -> Iterator[tuple[str, Floors]]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for contract in settings["tool"]["importlinter"]["contracts"]:
         if contract["type"] == "layers":
-            floors = [[name.strip() for name in layer.split("|")] for layer in contract["layers"]]
+            floors = [[name.strip() for name in re.split(r"[|:]", layer)] for layer in contract["layers"]]
             for container in contract["containers"]:
                 yield container, [floor for floor in floors if floor != ["__main__"]]
 

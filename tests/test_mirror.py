@@ -43,6 +43,7 @@ FRONTS = {
     "text/code/syntax": "text/code/syntax/tags text/code/syntax/patterns",
     "text/dev": "tools/dev/lint tools/dev/tests",
     "text/edit": "text/edit/match tools/files/replace_lines tools/files/write",
+    "text/git": "text/git/plans tools/dev/git",
     "text/patch": "text/patch/apply text/patch/plan",
     "text/ranking": "text/ranking/terms",
     "text/search": "tools/search/grep",

@@ -6,7 +6,6 @@ import os
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
@@ -26,7 +25,7 @@ from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
 from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
-from toolroll.result import Result, ToolError
+from toolroll.result import Result
 from toolroll.services import CallOptions, Services, change_limits, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
@@ -50,13 +49,13 @@ from toolroll.tool import Tool
 from toolroll.wording import DialectWording
 
 if TYPE_CHECKING:
+    from toolroll.forked_kit import ForkedKit
     from toolroll.host.files.file_ops import FileOps
     from toolroll.host.files.spill import Spill
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
     from toolroll.host.mcp.server import McpServer, RemoteTool
     from toolroll.host.shell.exec_ops import ExecOps
-    from toolroll.text.files.changes import Change
 
 
 class Kit(ProgramCalls):
@@ -133,7 +132,7 @@ class Kit(ProgramCalls):
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
         self._services = services = Services(workspace, state_dir, *own, settings, files, commands, self._spill)
-        services.open_fork_kit = None if files or commands else partial(ForkedKit, self)
+        services.open_fork_kit = None if files or commands else self._open_forked_kit
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._rebuild_executor()
@@ -355,12 +354,17 @@ class Kit(ProgramCalls):
         self._catalogue.notify()
         return True
 
+    def _open_forked_kit(self, fork: Fork, number: int) -> ForkedKit:
+        from toolroll.forked_kit import ForkedKit
+
+        return ForkedKit(self, fork, number)
+
     def fork(self, kind: ForkKind | None = None) -> ForkedKit:
         """A kit on a copy-on-write copy of the workspace, with a session, jobs and a journal of its own.
 
         `kind` names one way to copy; else it is the best that works here. ToolError if the workspace cannot be copied.
         """
-        return cast(ForkedKit, self._services.forks.open(kind).kit)
+        return cast("ForkedKit", self._services.forks.open(kind).kit)
 
     def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
@@ -422,57 +426,6 @@ class Kit(ProgramCalls):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class ForkedKit(Kit):
-    """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
-
-    def __init__(self, base: Kit, fork: Fork, number: int) -> None:
-        self._base, self._fork, self._spill = base, fork, base._services.spill
-        self.number = number
-        """What `commit` and `discard` of the base know it by."""
-        approve, policy = base._services.guard.approver, replace(base.policy, commit="auto")
-        own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": base.settings}
-        super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
-        self._services.root.stand_for(base.workspace)
-        self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
-
-    @property
-    def kind(self) -> ForkKind:
-        """How the workspace was copied."""
-        return self._fork.kind
-
-    def changes(self) -> list[Change]:
-        """What differs from the base, by path."""
-        return self._base._services.forks.get(self.number).changes()
-
-    def describe(self) -> str:
-        """What differs, in one line, with commits, branches and staged files; empty if nothing does."""
-        return self._base._services.forks.describe(self.number)
-
-    def diff(self) -> str:
-        """The changes of files as a patch."""
-        return self._base._services.forks.get(self.number).diff()
-
-    def merge(self, *paths: str) -> Result:
-        """Carry the changes over to the base, all of them or those at these paths, as one entry of its journal.
-
-        ToolError, and nothing is changed, where the base changed too.
-        """
-        from toolroll.tools.shell.commit import commit
-
-        result = self._base._call_own(commit, fork=self.number, paths=list(paths))
-        if result.error is not None:
-            raise ToolError(result.error.code, result.error.message, details=result.error.details)
-        return result
-
-    def drop(self) -> None:
-        """Remove the fork; what was not merged is lost."""
-        self._base._services.forks.drop(self.number)
-
-    def close(self) -> None:
-        self.drop()
-        super().close()
 
 
 def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:

@@ -81,6 +81,7 @@ def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
         "Landlock",
         "seccomp",
         "own programs",
+        "network by name",
     ]
     for name, tried in (("bubblewrap", bubblewrap), ("Landlock", landlock)):
         assert (found[name].present, found[name].detail, bool(found[name].hint)) == (
@@ -122,13 +123,15 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox)
     os.close(fd)
     with process:
         said = process.communicate(timeout=60)[0].decode()
-    confinement, bubblewrap, kernel, seccomp, own = (line.split("|") for line in said.splitlines())
+    confinement, bubblewrap, kernel, seccomp, own, network = (line.split("|") for line in said.splitlines())
     assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(landlock.gaps)}", ""]
     assert bubblewrap[1] == "False"
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
-    assert kernel == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
+    why = "pidfd_getfd is refused here, as in a container without CAP_SYS_PTRACE"
+    assert kernel == ["Landlock", "True", f"ABI {landlock_abi()}, no sockets for commands ({why})", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]
     assert own == ["own programs", "True", "ripgrep, parsers and converters are confined by Landlock", ""]
+    assert network[:2] == ["network by name", "False"]
 
 
 def test_where_regular_expressions_run_is_told(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ _VERBOSE = Param(default=True, description="Verbose output (default: true)")
 _KEYWORD = Param(description="Filter tests by keyword expression (pytest `-k`)")
 _LINTED = Param(description="Relative file or directory path", schema={"default": None}, required=True)
 _SELECT = Param(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
+_GIT_ACTIONS = ["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame"]
 _STRATEGIES = {f"{one}_based": one for one in ("importance", "time", "capacity")}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _PATTERN = Param(description="Regex (`search`) or glob (`find_files`) pattern")
@@ -188,7 +189,7 @@ DIALECT = Dialect(
             "git",
             git,
             {
-                "action": Param(description="One of the 9 actions"),
+                "action": Param(description="One of the 9 actions", schema={"enum": _GIT_ACTIONS}),
                 "files": Param(
                     default=".",
                     decode=split_names,
@@ -202,6 +203,7 @@ DIALECT = Dialect(
                 "sub": Param(
                     "sub_action",
                     description="`list`/`create`/`switch`/`delete` (branch) or `save`/`pop`/`list`/`drop` (stash)",
+                    schema={"enum": ["list", "create", "switch", "delete", "save", "pop", "drop"]},
                 ),
             },
             description="Git operations with built-in protection against destructive commands.",

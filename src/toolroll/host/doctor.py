@@ -199,7 +199,26 @@ def _sandbox() -> list[Fact]:
         ),
         _seccomp(confirmed=chosen is not None),
         _helpers(next((one for one in (landlock, bubblewrap) if one.works), None)),
+        _network(),
     ]
+
+
+def _network() -> Fact:
+    """Whether commands can be given hosts by name: that takes a network which they share with a proxy of ours."""
+    import socket
+
+    from toolroll.host.sandbox.choose import choose_sandbox
+
+    try:
+        group = choose_sandbox().group()
+        made = group.make_socket(socket.AF_INET)
+        group.close()
+    except (OSError, ToolError):
+        made = None
+    if made is None:
+        return Fact("sandbox", "network by name", False, "commands share no loopback: they reach nothing, or all")
+    made.close()
+    return Fact("sandbox", "network by name", True, "commands share a loopback, and reach the hosts that are named")
 
 
 def _helpers(tier: Probe | None) -> Fact:

@@ -93,6 +93,8 @@ class KitBackend:
         self._folder: str | None = None
         self._closed = False
         self._peers = threading.local()
+        self._calling: list[Peer] = []
+        self._one_client = one_client
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
@@ -167,11 +169,14 @@ class KitBackend:
             if not kit.has(name):
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
+            self._calling.append(peer)
             _add_turns(kit, peer.meta.get(TURNS))
             tools = profile.tools or "" if self._by_client else ""
             result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
         finally:
             self._peers.current = None
+            if peer in self._calling:
+                self._calling.remove(peer)
             self._give_back(peer.token)
         if name == "read" and self._reads is not None and kit.dialect.entries is None and not profile.shared:
             self._reads.replace_text(arguments, result)
@@ -322,6 +327,8 @@ class KitBackend:
         from toolroll.mcp import approval
 
         peer: Peer | None = getattr(self._peers, "current", None)
+        if peer is None and (self._one_client or len(self._calling) == 1):  # what a command does, while its call waits
+            peer = next(reversed(self._calling), None)
         try:
             return approval.ask(request, peer)
         except CannotAskError:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolroll.policy.urls import is_address, is_inside, parse_host
-
 Network = bool | tuple[str, ...]
 """All hosts, none, or those that are named: `host`, `*.host`, either with `:port`; `packages` for the registries."""
 
@@ -43,6 +41,8 @@ def opened(names: Iterable[str]) -> list[str]:
 
     A public name is none of them: where it leads is up to whoever answers for it.
     """
+    from toolroll.policy.urls import is_address, is_inside
+
     found = []
     for name in names:
         host, ports = _split(name)
@@ -68,6 +68,8 @@ def _matches(name: str, host: str, port: int) -> bool:
 
 
 def _check_name(name: str) -> None:
+    from toolroll.policy.urls import is_address, parse_host  # most policies name no host
+
     if name in _WORDS:
         raise ValueError(f"network: {name!r} stands alone; give it, or names.")
     host, ports = _split(name)

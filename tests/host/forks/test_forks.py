@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import shutil
 import stat
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.host.capture.test_capture import RandomCommands, picture
+from tests.users import need_another_user
 from toolroll import Kit, ToolError
 from toolroll.host.forks import overlay
 from toolroll.text.files.changes import describe_changes
@@ -76,7 +79,7 @@ def test_a_dropped_fork_leaves_nothing(ws: Path, put: Callable[..., None], kit: 
     with kit.fork(kind) as trial:
         trial.call("bash", {"command": "mkdir -p d/e; echo x > d/e/f; chmod 000 d; rm a.txt"})
     assert snapshot(ws) == before
-    assert list(cache.iterdir()) == []
+    assert [one.name for one in cache.glob("*/*")] == ["lock"]
     with pytest.raises(ToolError, match=r"There is no fork 1\. Open forks: none"):
         trial.merge()
 
@@ -112,66 +115,142 @@ def test_a_base_file_that_was_written_again_with_the_same_bytes_is_no_conflict(
     assert (ws / "a.txt").read_text() == "two\n"
 
 
-NAMES = ["a", "b c", "ä", "-x", "q'uote", "new\nline", "back\\slash", "d/a", "d/e/b", "d e/f"]
-FOLDERS = ["d", "d/e", "d e"]
+class RandomChanges(RandomCommands):
+    """Without hard links, which an overlay splits, and with attributes and modes of folders."""
+
+    def hard_link(self) -> None:
+        folder = self.rng.choice(self.paths(folders=True))
+        os.setxattr(folder, "user.note", self.rng.randbytes(5))
 
 
-def make_commands(chance: random.Random, *, hard_links: bool = True) -> str:
-    """Some commands that create, replace, truncate, rename, link and change the mode of files and folders."""
-    lines = []
-    for _ in range(chance.randint(3, 15)):
-        one, two = (shlex.quote(f"./{name}") for name in chance.sample(NAMES + FOLDERS, 2))
-        number = chance.randint(0, 99)
-        lines.append(
-            chance.choice(
-                [
-                    f"echo {number} > {one}",
-                    f"echo {number} >> {one}",
-                    f": > {one}",
-                    f"printf '\\0\\377{number}' > {one}",
-                    f"truncate -s {number * 100_000} {one}",
-                    f"mkdir -p {one}",
-                    f"rm -rf {one}",
-                    f"mv {one} {two}",
-                    f"rm -rf {two}; mv -T {one} {two}",
-                    f"cp -r {one} {two}",
-                    f"ln -s {two} {one}",
-                    f"ln -sfn {number} {one}",
-                    f"{'ln' if hard_links else 'cp'} {one} {two}",
-                    f"chmod {chance.choice(['600', '755', '4711', 'u+x', 'g+w'])} {one}",
-                    f"sed -i s/1/one/ {one}",
-                ]
-            )
-        )
-    return "\n".join(f"{{ {line}; }} 2>/dev/null" for line in lines)
+class UserChanges(RandomChanges):
+    """Without renames of folders, which an ordinary user's overlay refuses as if they led to another file system."""
+
+    def rename(self) -> None:
+        os.rename(self.rng.choice(self.paths()), self.fresh())
+
+
+def check_random_changes(folder: Path, kind: Any, seed: int, changes: type[RandomChanges] = RandomChanges) -> None:
+    """Do the same to a tree and to its fork: it stays as it was until the merge, and is then the same as the other."""
+    ws, twin = folder / "ws", folder / "twin"
+    ws.mkdir(parents=True)
+    changes(ws, random.Random(seed)).run(20)
+    before = picture(ws)
+    with Kit(ws, state_dir=folder / "state") as kit:
+        for part in range(2):
+            subprocess.run(["rm", "-rf", twin], check=True)
+            subprocess.run(["cp", "-a", ws, twin], check=True)
+            changes(twin, random.Random(-seed - part)).run(12)
+            with kit.fork(kind) as trial:
+                assert trial.kind == kind
+                changes(Path(trial.workspace), random.Random(-seed - part)).run(12)
+                assert picture(Path(trial.workspace)) == picture(twin), f"seed {seed}"
+                if part:
+                    assert picture(ws) == before, f"seed {seed}"
+                    trial.merge()
+            assert picture(ws) == (picture(twin) if part else before), f"seed {seed}"
+        if kit.journal.entries():
+            assert (undone := kit.undo()).ok, undone.text
+        assert picture(ws) == before, f"seed {seed}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_commands(ws: Path, tmp_path: Path, open_kit: Callable[..., Kit], kind: Any) -> None:
-    twin = tmp_path / "twin"
-    kit = open_kit(policy="standard")
-    for seed in range(int(os.environ.get("TOOLROLL_SEQUENCES", "6"))):
-        chance = random.Random(seed)
-        subprocess.run(
-            ["bash", "-c", "mkdir -p d/e 'd e'\n" + make_commands(chance, hard_links=kind != "overlay")],
-            cwd=ws,
-            check=False,
+def test_random_changes(tmp_path: Path, kind: Any) -> None:
+    for seed in range(6):
+        check_random_changes(tmp_path / str(seed), kind, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_random_changes(tmp_path: Path, kind: Any) -> None:
+    for seed in range(1000, 1200):
+        check_random_changes(tmp_path / str(seed), kind, seed)
+
+
+_AS_USER = """
+import ctypes, os, sys
+from pathlib import Path
+from tests.host.forks.test_forks import UserChanges, check_random_changes
+from toolroll import allow_overlays
+folder, count = Path(sys.argv[1]), int(sys.argv[2])
+check_random_changes(folder / "first", "copy", 0)  # imports everything while this user may read it
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(1000)
+    os.setuid(1000)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the process is its user's own again
+if why := allow_overlays():
+    sys.exit(f"skip: {why}")
+(folder / "mode").write_text("x")
+(folder / "mode").chmod(0)
+try:
+    (folder / "mode").read_text()
+    sys.exit("it reads what the user may not")
+except PermissionError:
+    pass
+for seed in range(count):
+    check_random_changes(folder / str(seed), "overlay", seed, UserChanges)
+"""
+
+
+def run_as_user(count: int) -> None:
+    if os.geteuid() == 0:
+        need_another_user()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        env = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache", "XDG_CONFIG_HOME": folder}
+        words = [sys.executable, "-c", _AS_USER, folder, str(count)]
+        done = subprocess.run(
+            words, env=env, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3]
         )
-        before = snapshot(ws)
-        shutil.rmtree(twin, ignore_errors=True)
-        subprocess.run(["cp", "-a", ws, twin], check=True)
-        commands = make_commands(chance)
-        with Kit(twin, state_dir=tmp_path / "other", policy=kit.policy) as other:  # confined in the same way
-            other.call("bash", {"command": commands})
-        with kit.fork(kind) as trial:
-            trial.call("bash", {"command": commands})
-            changed = bool(trial.changes())
-            assert snapshot(ws) == before
+    if done.stderr.startswith("skip: "):
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+
+
+def test_random_changes_in_overlays_of_an_ordinary_user() -> None:
+    run_as_user(5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_many_random_changes_in_overlays_of_an_ordinary_user() -> None:
+    run_as_user(200)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_the_base_deleted_and_the_fork_replaced_is_a_conflict(
+    ws: Path, put: Callable[..., None], kit: Kit, kind: Any
+) -> None:
+    put({"a.txt": "one\n", "b.txt": "b\n"})
+    with kit.fork(kind) as trial:
+        trial.call("bash", {"command": "echo two > draft; mv draft a.txt; echo new > new.txt"})
+        (ws / "a.txt").unlink()
+        put({"other.txt": "base\n"})
+        with pytest.raises(ToolError) as refused:
             trial.merge()
-        assert snapshot(ws) == snapshot(twin), f"seed {seed}"
-        if changed:
-            assert kit.undo().ok
-        assert snapshot(ws) == before, f"seed {seed}"
+        assert refused.value.details == {"paths": ["a.txt"]}
+        trial.merge("new.txt")
+    assert snapshot(ws).keys() == {"b.txt", "new.txt", "other.txt"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_writes_within_one_tick_of_the_clock_are_told_apart(
+    ws: Path, put: Callable[..., None], kit: Kit, kind: Any
+) -> None:
+    for number in range(8):
+        put({"a.txt": f"{number}\n"})
+        with kit.fork(kind) as trial:  # at once after the write: no conflict
+            Path(trial.workspace, "a.txt").write_text("fork\n")
+            if number % 2:
+                put({"a.txt": "base\n"})  # at once after the fork's: a conflict
+            assert [row.path for row in trial.changes()] == ["a.txt"]
+            if number % 2:
+                with pytest.raises(ToolError, match="changed in the workspace since"):
+                    trial.merge()
+            else:
+                trial.merge()
 
 
 def test_what_cannot_be_forked_is_said(
@@ -194,9 +273,11 @@ def test_what_cannot_be_forked_is_said(
 
 def test_forks_of_killed_processes_are_removed(kit: Kit, cache: Path) -> None:
     with kit.fork("copy"):
-        left = cache / "fork-left"
-        (left / "files" / "ws").mkdir(parents=True)
+        left = cache / "forks-left"
+        (left / "1" / "files" / "ws").mkdir(parents=True)
         (left / "lock").touch()
-        with kit.fork("copy"):
+        with Kit(kit.workspace, state_dir=cache.parent / "other") as other, other.fork("copy"):
             assert len(list(cache.iterdir())) == 2
             assert not left.exists()
+    kit.close()
+    assert not cache.exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launchers import LAUNCHER
+from toolroll.host.approval.guard import Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
@@ -54,16 +55,20 @@ REACHED, REFUSED = (0, "reached\n" * 2), (0, "Connection refused\n" * 2)
 pytestmark = pytest.mark.skipif(not os.path.exists(PYTHON), reason="no Python of the system's own")
 
 
-@pytest.fixture
-def group(bubblewrap: Sandbox, kernel: Kernel) -> Iterator[Sandbox]:
-    """Where a network can be shared."""
-    try:
-        Network(kernel).close()
-    except OSError as error:
-        pytest.skip(f"no network can be made here: {error.strerror}")
-    found = bubblewrap.group()
+@pytest.fixture(params=["root", "user"])
+def group(bubblewrap: Sandbox, kernel: Kernel, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """A network that is made by root, and one that is made as a user makes it."""
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    found = as_user(bubblewrap, kernel) if request.param == "user" else bubblewrap.group()
     yield found
     found.close()
+
+
+def as_user(bubblewrap: Sandbox, kernel: Kernel) -> Sandbox:
+    found = bubblewrap.group()
+    found._kernel = Kernel({**kernel._numbers, "unshare": 9999})  # type: ignore[attr-defined]
+    return found
 
 
 def here() -> str:
@@ -125,14 +130,14 @@ def test_no_server_outside_is_reached(run: Run, group: Sandbox, plain: Sandbox) 
 
 
 def test_the_network_is_ours_again_whatever_happens(run: Run, group: Sandbox, ws: Path) -> None:
-    before, held = here(), networks_held()
+    before = here()
     assert run(group, "true")[0] == 0
-    assert (here(), networks_held()) == (before, held + 1)
+    held = networks_held()
     with pytest.raises(ToolError, match="Argument list too long"):
         run(group, ["true", "x" * 200_000])
     with pytest.raises(ToolError, match="is gone"):
         run(group, "true", access=AccessRules((str(ws), str(ws / "gone"))))
-    assert (here(), networks_held()) == (before, held + 1)
+    assert (here(), networks_held()) == (before, held)
 
 
 def test_after_its_end_each_command_has_its_own(run: Run, group: Sandbox) -> None:
@@ -152,20 +157,50 @@ def test_a_command_gets_no_descriptor_of_a_network(run: Run, group: Sandbox) -> 
     assert run(group, "ls -l /proc/self/fd | grep -c net:") == (1, "0\n")
 
 
-def test_where_none_can_be_made_each_command_has_its_own(run: Run, bubblewrap: Sandbox, kernel: Kernel) -> None:
-    other = bubblewrap.group()
-    other._kernel = Kernel({**kernel._numbers, "unshare": 9999})  # type: ignore[attr-defined]
+def test_where_none_can_be_made_each_command_has_its_own(
+    run: Run, bubblewrap: Sandbox, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolroll.host.sandbox.network._ENTER", ("/nowhere/nsenter",))
+    other = as_user(bubblewrap, kernel)
     seen = {run(other, WHERE)[1] for _ in range(2)}
     other.close()
     assert len({*seen, here() + "\n"}) == 3
 
 
-def test_a_command_that_cannot_enter_it_is_not_started(run: Run, group: Sandbox, kernel: Kernel, ws: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_command_that_cannot_enter_it_is_not_started(run: Run, bubblewrap: Sandbox, kernel: Kernel, ws: Path) -> None:
+    group = bubblewrap.group()
     assert run(group, "true")[0] == 0
     group._kernel = Kernel({**kernel._numbers, "setns": 9999})  # type: ignore[attr-defined]
     with pytest.raises(ToolError, match="not started, because it could not be confined: setns: Function not"):
         run(group, "echo x > made")
+    group.close()
     assert not (ws / "made").exists()
+
+
+def test_when_the_holder_of_a_users_network_is_gone_each_command_has_its_own(
+    run: Run, bubblewrap: Sandbox, kernel: Kernel
+) -> None:
+    group = as_user(bubblewrap, kernel)
+    first = run(group, WHERE)[1]
+    group._network._helper.kill()  # type: ignore[attr-defined]
+    group._network._helper.wait()  # type: ignore[attr-defined]
+    seen = {first, *(run(group, WHERE)[1] for _ in range(2)), here() + "\n"}
+    group.close()
+    assert len(seen) == 4
+
+
+def test_a_socket_of_ours_in_it_is_reached_by_its_commands_alone(run: Run, group: Sandbox, bubblewrap: Sandbox) -> None:
+    server = group.make_socket(socket.AF_INET)
+    assert server is not None
+    with server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        script = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
+        seen = [run(one, ["bash", "-c", script])[0] for one in (group, bubblewrap)]
+    assert (seen, bubblewrap.make_socket(socket.AF_INET)) == ([0, 1], None)
+    group.close()
+    assert group.make_socket(socket.AF_INET) is None
 
 
 def test_a_closed_network_is_not_entered(kernel: Kernel) -> None:
@@ -192,7 +227,7 @@ def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws:
     root = Root(str(ws))
     guard = GitGuard(root, state)
     launcher = CommandLauncher(
-        root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH}, guard, LAUNCHER
+        root, Spill(state), Guard(Policy(sandbox="bubblewrap"), "code"), Limits(), {"PATH": PATH}, guard, LAUNCHER
     )
     seen = []
     for _ in range(2):

@@ -16,14 +16,14 @@ from toolroll.host.sandbox.syscalls import Machine, machines
 
 Run = Callable[..., tuple[int, str]]
 
-ALLOWED = 0
+ALLOWED, ANNOUNCED = 0, -1
 UNIX, INET, INET6, NETLINK, PACKET, ALG, VSOCK = 1, 2, 10, 16, 17, 38, 40
 STREAM, DATAGRAM, SEQPACKET, CLOEXEC = 1, 2, 5, 0o2000000
 NEW_USER, THREAD = 0x10000000, 0x3D0F00
 
 
 def decide(program: bytes, arch: int, number: int, *args: int) -> int:
-    """What the kernel would do with a call: the errno, or 0 to let it pass."""
+    """What the kernel would do with a call: the errno, 0 to let it pass, -1 to announce it."""
     data = struct.pack("=IIQ6Q", number & 0xFFFFFFFF, arch, 0, *args, *[0] * (6 - len(args)))
     code = list(struct.iter_unpack("=HBBI", program))
     at = value = 0
@@ -35,8 +35,8 @@ def decide(program: bytes, arch: int, number: int, *args: int) -> int:
         elif kind == 0x54:
             value &= k
         elif kind == 0x06:
-            assert k == 0x7FFF0000 or k >> 16 == 5  # let pass, or an errno: never a kill
-            return ALLOWED if k == 0x7FFF0000 else k & 0xFFFF
+            assert k in (0x7FFF0000, 0x7FC00000) or k >> 16 == 5  # let pass, announce, or an errno: never a kill
+            return {0x7FFF0000: ALLOWED, 0x7FC00000: ANNOUNCED}.get(k, k & 0xFFFF)
         else:
             at += yes if {0x15: value == k, 0x35: value >= k, 0x45: bool(value & k)}[kind] else no
 
@@ -44,6 +44,7 @@ def decide(program: bytes, arch: int, number: int, *args: int) -> int:
 OFFLINE, ONLINE = SeccompFilter(network=False, alone=False), SeccompFilter(network=True, alone=False)
 ALONE, ALONE_ONLINE = SeccompFilter(network=False, alone=True), SeccompFilter(network=True, alone=True)
 OLD = SeccompFilter(network=False, alone=False, truncation=True)
+SERVED = SeccompFilter(network=False, alone=False, announced=True)
 ALL = (OFFLINE, ONLINE, ALONE, ALONE_ONLINE, OLD)
 
 # A call with its arguments, and the filters that let it pass.
@@ -108,6 +109,44 @@ def test_what_is_let_pass(
 ) -> None:
     found = {one: decide(one.program(machine), machine.audit, machine.numbers[call], *args) for one in ALL}
     assert found == {one: ALLOWED if one in passes else errno.EPERM for one in ALL}
+
+
+# A call with its arguments, and what becomes of it where calls that give an address are announced.
+SERVED_ROWS: list[tuple[str, tuple[int, ...], int]] = [
+    *((name, (3, 0, 16), ANNOUNCED) for name in ("bind", "connect", "listen")),
+    *(("socket", (family, STREAM | CLOEXEC, 0), ALLOWED) for family in (UNIX, INET, INET6)),
+    *(
+        ("socket", (family, kind, 0), errno.EPERM)
+        for family in (UNIX, INET, INET6)
+        for kind in (DATAGRAM, 3, SEQPACKET)
+    ),
+    ("socket", (INET, STREAM, 6), ALLOWED),
+    *(("socket", (INET, STREAM, protocol), errno.EPERM) for protocol in (17, 132, 256, 262)),
+    ("socket", (NETLINK, 3, 0), ALLOWED),
+    ("socket", (NETLINK, 3, 4), errno.EPERM),
+    *(("socket", (family, STREAM, 0), errno.EPERM) for family in (PACKET, ALG, VSOCK)),
+    ("socketpair", (UNIX, STREAM), ALLOWED),
+    ("socketpair", (UNIX, DATAGRAM), errno.EPERM),
+    *((name, (3, 0, 0, 0x4000), ALLOWED) for name in ("sendto", "sendmmsg")),
+    *((name, (3, 0, 0, 0x20004000), errno.EPERM) for name in ("sendto", "sendmmsg")),
+    ("sendmsg", (3, 0, 0x4000), ALLOWED),
+    ("sendmsg", (3, 0, 0x20000000), errno.EPERM),
+    *(("setsockopt", (3, *one), ALLOWED) for one in ((1, 2), (1, 15), (6, 1), (0, 1), (0, 2), (41, 26), (41, 67))),
+    *(("setsockopt", (3, *one), errno.EPERM) for one in ((1, 25), (1, 62), (6, 30), (6, 31), (0, 4), (0, 50))),
+    *(("setsockopt", (3, *one), errno.EPERM) for one in ((41, 57), (41, 6), (41, 76), (132, 1), (270, 1), (284, 1))),
+    ("io_uring_setup", (), errno.EPERM),
+    ("pidfd_getfd", (), errno.EPERM),
+]
+
+
+@pytest.mark.parametrize("machine", machines(), ids=lambda one: one.name)
+def test_what_is_announced(machine: Machine) -> None:
+    program = SERVED.program(machine)
+    rows = [(row, decide(program, machine.audit, machine.numbers[row[0]], *row[1])) for row in SERVED_ROWS]
+    assert [row for row, found in rows if found != row[2]] == []
+    assert decide(program, 0x40000003, 102) == errno.EPERM  # i386, where one call is all of them
+    others = [one.program(machine) for one in ALL]
+    assert ANNOUNCED not in [decide(one, machine.audit, machine.numbers["connect"]) for one in others]
 
 
 @pytest.mark.parametrize("machine", machines(), ids=lambda one: one.name)

@@ -5,7 +5,8 @@ import pytest
 from toolroll.policy.git import judge
 from toolroll.result import ToolError
 from toolroll.text.git.changes import Diff
-from toolroll.text.git.plans import GitCommand, GitOutput, GitRequest, make_plan
+from toolroll.text.git.plans import make_plan
+from toolroll.text.git.requests import GitCommand, GitOutput, GitRequest
 
 
 def driven(asked, answers=None):
@@ -40,11 +41,26 @@ CHANGES = [
     GitRequest("branch", "delete", name="topic"),
     GitRequest("stash", "save", message="--all"),
     GitRequest("stash", "pop", ref="stash@{1}"),
+    GitRequest("merge", ref="topic", message="--abort"),
+    GitRequest("merge", "continue"),
+    GitRequest("cherry-pick", ref="a..b"),
+    GitRequest("revert", ref="HEAD"),
+    GitRequest("restore", "staged", files=(":(literal)a",)),
+    GitRequest("reset", files=(":(literal)a",)),
+    GitRequest("tag", "create", name="v1", message="--force"),
+    GitRequest("worktree", "create", name="x", path="-f"),
 ]
 DESTROYS = [
     GitRequest("branch", "switch", name="topic", force=True),
     GitRequest("branch", "delete", name="topic", force=True),
     GitRequest("stash", "drop"),
+    GitRequest("rebase", ref="main"),
+    GitRequest("merge", "abort"),
+    GitRequest("cherry-pick", "skip"),
+    GitRequest("reset", "hard"),
+    GitRequest("restore", files=(":(literal)a",)),
+    GitRequest("tag", "delete", name="v1"),
+    GitRequest("worktree", "delete", path="x", force=True),
 ]
 
 
@@ -94,6 +110,14 @@ def test_only_with_force_is_work_lost(asked):
         (GitRequest("branch", "delete"), "Which branch"),
         (GitRequest("stash", "pop", ref="main"), "no stash"),
         (GitRequest("show", ref="a..b"), "is a range"),
+        (GitRequest("merge"), "`ref` is required"),
+        (GitRequest("merge", "skip"), "list, continue, abort, not 'skip'"),
+        (GitRequest("restore"), "`files` is required"),
+        (GitRequest("reset", "hard", files=(":(literal)a",)), "whole tree"),
+        (GitRequest("resolve"), "ours or theirs"),
+        (GitRequest("tag", "create"), "Which tag"),
+        (GitRequest("worktree", "create", name="x"), "one folder"),
+        (GitRequest("push", "delete"), "Which branch"),
     ],
     ids=lambda value: name(value) if isinstance(value, GitRequest) else None,
 )

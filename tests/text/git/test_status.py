@@ -54,7 +54,7 @@ def test_everything_at_once():
 
 def test_it_is_short_to_read():
     assert str(parse_status(EVERYTHING)) == (
-        "On branch main, 1 ahead and 2 behind of origin/main, 3 stashed\n"
+        "On branch main, 1 ahead and 2 behind of origin/main, 3 stashed, 1 conflict\n"
         "Conflicts:\n  U conflict.py\n"
         "Staged:\n  A new.py\n  M both.py\n  R from name -> to name\n"
         "Not staged:\n  M a b.py\n  D both.py\n  T link\n"

@@ -4,8 +4,11 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -141,7 +144,7 @@ def test_a_merge_that_keeps_our_side(kit, repo, put):
     run(repo, "merge", "topic", check=False)
     put({"src/b.py": "b = 2\n"})
     assert kit.call("git", {"action": "status"}).text == (
-        "On branch main, in the middle of a merge\nConflicts:\n  U a.txt\nNot staged:\n  M src/b.py"
+        "On branch main, merge in progress, 1 conflict\nConflicts:\n  U a.txt\nNot staged:\n  M src/b.py"
     )
     differs = kit.call("git", {"action": "diff"})
     assert differs.text.startswith("Not staged: 2 files, +5 -1\n  a.txt +4 -0\n  src/b.py +1 -1\n")
@@ -150,6 +153,280 @@ def test_a_merge_that_keeps_our_side(kit, repo, put):
     assert kit.call("git", {"action": "add"}).text.endswith("Action `commit` concludes it.")
     assert kit.call("git", {"action": "commit", "message": "merged"}).ok
     assert len(run(repo, "log", "-1", "--format=%P").split()) == 2
+
+
+@pytest.fixture
+def forked(repo, put):
+    """Two branches that have changed the same line, and of which one has deleted what the other changed."""
+    run(repo, "checkout", "-q", "-b", "topic")
+    put({"a.txt": "topic\n", "src/b.py": "b = 2\n"})
+    run(repo, "commit", "-q", "-a", "-m", "topic")
+    run(repo, "checkout", "-q", "main")
+    put({"a.txt": "main\n"})
+    run(repo, "rm", "-q", "src/b.py")
+    run(repo, "commit", "-q", "-a", "-m", "ours")
+    return repo
+
+
+def test_a_merge_stops_with_both_sides_and_is_resolved(kit, forked):
+    stopped = kit.call("git", {"action": "merge", "ref": "topic"})
+    assert stopped.status == "partial"
+    assert stopped.text.startswith(
+        "The merge stopped. Merge in progress, 2 conflicts.\na.txt: both modified\n  lines 1-7\n  ours (HEAD):\n    main\n"
+        "  base:\n    one\n  theirs (topic):\n    topic\nsrc/b.py: deleted by us\nResolve each file: "
+    )
+    assert stopped.data["files"][0]["hunks"][0]["theirs"] == "topic"
+    assert kit.call("git", {"action": "conflicts"}).data["files"] == stopped.data["files"]
+    held = kit.call("git", {"action": "add", "files": ["a.txt"]})
+    assert (held.error.code, "still holds conflict markers in lines 1-7" in held.text) == ("Conflict", True)
+    for action in ("merge", "rebase", "cherry-pick", "revert"):
+        begun = kit.call("git", {"action": action, "ref": "topic"})
+        assert (begun.error.code, "Merge in progress, 2 conflicts." in begun.text) == ("Conflict", True)
+    resolved = kit.call("git", {"action": "resolve", "files": ["a.txt"], "content": "both\n"})
+    assert resolved.text.startswith("Resolved a.txt.\nOn branch main, merge in progress, 1 conflict\n")
+    assert kit.call("git", {"action": "resolve", "files": ["src/b.py"], "sub": "ours"}).ok
+    done = kit.call("git", {"action": "merge", "sub": "continue"})
+    assert told(done) == (
+        "Continued the merge.\nOn branch main\nNothing to commit, the working tree is clean.\n"
+        "(An undo takes back the files, not the branch. Branch main was at #: action `reset` with sub `hard` and that "
+        "`ref` goes back.)"
+    )
+    assert (forked / "a.txt").read_text() == "both\n"
+    assert not (forked / "src/b.py").exists()
+    assert run(forked, "log", "-1", "--format=%s").strip() == "Merge branch 'topic'"
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_is_taken_for_all_files(kit, forked, side):
+    kit.call("git", {"action": "merge", "ref": "topic"})
+    assert kit.call("git", {"action": "resolve", "sub": side}).data["now"]["conflicts"] == []
+    assert (forked / "a.txt").read_text() == {"ours": "main\n", "theirs": "topic\n"}[side]
+    assert (forked / "src/b.py").exists() == (side == "theirs")
+
+
+def test_a_rebase_is_continued_skipped_and_taken_back(kit, forked):
+    before = run(forked, "rev-parse", "main")
+    for sub in ("abort", "skip", "continue"):
+        stopped = kit.call("git", {"action": "rebase", "ref": "topic"})
+        assert "In a rebase, ours is what you rebase onto" in stopped.text
+        assert kit.call("git", {"action": "status"}).text.startswith("On no branch, at ")
+        kit.call("git", {"action": "resolve", "sub": "theirs"})
+        done = kit.call("git", {"action": "rebase", "sub": sub})
+        assert (done.ok, done.data["now"]["branch"], done.data["now"]["ongoing"]) == (True, "main", None), done.text
+        assert (run(forked, "rev-parse", "main") == before) == (sub == "abort")
+        assert kit.call("git", {"action": "reset", "sub": "hard", "ref": before.strip()}).ok
+    assert run(forked, "rev-parse", "main") == before
+
+
+def test_commits_are_picked_and_reverted(kit, forked, put):
+    put({"c.txt": "c\n"})
+    run(forked, "add", ".")
+    run(forked, "commit", "-q", "-m", "c")
+    assert told(kit.call("git", {"action": "revert", "ref": "HEAD"})).startswith(
+        "Reverted HEAD.\nOn branch main\nNothing"
+    )
+    assert not (forked / "c.txt").exists()
+    assert kit.call("git", {"action": "cherry-pick", "ref": "HEAD~1"}).text.startswith("Picked HEAD~1.")
+    assert (forked / "c.txt").exists()
+    again = kit.call("git", {"action": "cherry-pick", "ref": "HEAD"})
+    assert (again.error.code, "Set `sub` to skip" in again.text) == ("Conflict", True)
+    assert kit.call("git", {"action": "cherry-pick", "sub": "skip"}).ok
+    nothing = kit.call("git", {"action": "revert", "sub": "abort"})
+    assert (nothing.error.code, "in progress" in nothing.text) == ("NotFound", True)
+
+
+def test_a_merge_over_changes_is_refused_and_names_them(kit, forked, put):
+    put({"a.txt": "unsaved\n"})
+    refused = kit.call("git", {"action": "merge", "ref": "topic"})
+    assert (refused.error.code, "were kept: a.txt." in refused.text) == ("Conflict", True)
+    assert kit.call("git", {"action": "rebase", "ref": "topic"}).error.code == "Conflict"
+    assert (forked / "a.txt").read_text() == "unsaved\n"
+
+
+def test_changes_are_lost_only_with_force(kit, repo, put):
+    calls = [
+        {"action": "reset", "sub": "hard"},
+        {"action": "restore", "files": ["a.txt"]},
+        {"action": "restore", "files": ["."], "ref": "HEAD"},
+    ]
+    for arguments in calls:
+        assert kit.call("git", arguments).ok, "nothing is lost in a clean tree"
+        put({"a.txt": "unsaved\n"})
+        refused = kit.call("git", arguments)
+        assert (refused.error.code, "throws uncommitted changes away: a.txt." in refused.text) == ("Conflict", True)
+        assert (repo / "a.txt").read_text() == "unsaved\n"
+        assert kit.call("git", {**arguments, "force": True}).ok
+        assert (repo / "a.txt").read_text() == "one\n"
+
+
+def test_tags_and_working_trees(kit, repo):
+    assert told(kit.call("git", {"action": "tag", "sub": "create", "name": "v1", "message": "One"})) == (
+        "Created tag 'v1'.\nv1 # One"
+    )
+    assert kit.call("git", {"action": "tag", "sub": "create", "name": "v1"}).error.code == "Conflict"
+    assert kit.call("git", {"action": "tag", "sub": "delete", "name": "v1"}).text.startswith("Deleted tag 'v1' (was ")
+    made = kit.call("git", {"action": "worktree", "sub": "create", "name": "side", "files": ["trees/side"]})
+    assert [one["branch"] for one in made.data["now"]["worktrees"]] == ["main", "side"]
+    (repo / "trees/side/a.txt").write_text("other\n")
+    assert kit.call("git", {"action": "status", "files": ["trees/side"]}).data["branch"] == "side"
+    removal = {"action": "worktree", "sub": "delete", "files": ["trees/side"]}
+    assert "would be lost" in kit.call("git", removal).text
+    assert kit.call("git", {**removal, "force": True}).ok
+    assert not (repo / "trees/side").exists()
+
+
+@pytest.fixture
+def remote(repo):
+    """A bare repository in the workspace with a hook, as the remote of `main`."""
+    run(repo, "init", "-q", "--bare", "-b", "main", "far.git")
+    hook = repo / "far.git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho hooked >&2; exit 1\n")
+    hook.chmod(0o755)
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "exclude").write_text("far.git\nother\n")
+    run(repo, "remote", "add", "origin", "./far.git")
+    return repo / "far.git"
+
+
+def test_push_asks_and_fetch_brings(open_kit, repo, remote, put):
+    asked = []
+    kit = open_kit(ONLY, approve=lambda one: asked.append(one.reason) or True)
+    alone = open_kit(ONLY).call("git", {"action": "push"})
+    assert (alone.error.code, "sends commits to a remote" in alone.text) == ("PermissionDenied", True)
+    assert kit.call("git", {"action": "push"}).text.startswith(
+        "Pushed main to origin.\nOn branch main, up to date with"
+    )
+    assert len(asked) == 1
+    assert run(remote, "log", "-1", "--format=%s", "main") == "first\n"
+    run(repo, "clone", "-q", "far.git", "other")
+    put({"other/a.txt": "theirs\n"})
+    run(repo / "other", "-c", "user.name=B", "-c", "user.email=b@x", "commit", "-q", "-a", "-m", "theirs")
+    run(repo / "other", "push", "-q", "--receive-pack=git -c core.hooksPath=/dev/null receive-pack")
+    assert "main -> origin/main" in kit.call("git", {"action": "fetch"}).text
+    put({"a.txt": "mine\n"})
+    kit.call("git", {"action": "add", "files": ["a.txt"]})
+    kit.call("git", {"action": "commit", "message": "mine"})
+    behind = kit.call("git", {"action": "push"})
+    assert (behind.error.code, "`pull` first" in behind.text) == ("Conflict", True)
+    pulled = kit.call("git", {"action": "pull"})
+    assert (pulled.status, pulled.data["ongoing"]) == ("partial", "merge")
+    kit.call("git", {"action": "resolve", "sub": "ours"})
+    kit.call("git", {"action": "merge", "sub": "continue"})
+    assert kit.call("git", {"action": "push"}).ok
+    refused = kit.call("git", {"action": "rebase", "ref": "HEAD~1"})
+    assert (refused.error.code, "rewrites commits that a remote has: " in refused.text) == ("Conflict", True)
+    run(repo, "reset", "-q", "--hard", "HEAD~1")
+    count = len(asked)
+    assert kit.call("git", {"action": "push", "force": True}).ok
+    assert "overwrites" in asked[count]
+
+
+REMOTES = [
+    ("git@example.com:a/b.git", "Unsupported", "https://example.com/a/b.git"),
+    ("ssh://git@example.com:22/a/b.git", "Unsupported", "https://example.com/a/b.git"),
+    ("ext::touch pwned", "SecurityError", "'ext'"),
+    ("/nowhere/x.git", "NotFound", "no repository at '/nowhere/x.git'"),
+]
+
+
+@pytest.mark.parametrize(("url", "code", "words"), REMOTES, ids=lambda value: value if ":" in str(value) else None)
+def test_remotes_that_cannot_be_used(kit, repo, url, code, words):
+    assert "has no remote" in kit.call("git", {"action": "fetch"}).text
+    run(repo, "remote", "add", "origin", url)
+    result = kit.call("git", {"action": "fetch"})
+    assert (result.error.code, words in result.text) == (code, True), result.text
+    assert "There are: origin." in kit.call("git", {"action": "fetch", "remote": "nope"}).text
+
+
+class _WantsPassword(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_remote_that_wants_a_password_fails_at_once(unconfined, repo, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _WantsPassword) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        run(repo, "remote", "add", "origin", f"http://127.0.0.1:{server.server_port}/x.git")
+        began = time.monotonic()
+        result = unconfined.call("git", {"action": "fetch"})
+        server.shutdown()
+    assert (result.error.code, "wants a user name or password" in result.text) == ("PermissionDenied", True)
+    assert time.monotonic() - began < 10
+
+
+def drive(repo, put):
+    """Name a program for differences in the settings of a repository with a change."""
+    put({"a.txt": "two\n"})
+    run(repo, "config", "diff.x.textconv", f"touch {repo}/pwned; cat")
+    run(repo, "config", "diff.external", f"touch {repo}/pwned; true")
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "attributes").write_text("*.txt diff=x\n")
+
+
+LOOKS = "git status -s && git diff | cat && git log --oneline"
+
+
+def test_looking_needs_no_question_and_runs_no_program(open_kit, repo, put):
+    asked = []
+    drive(repo, put)
+    asking = open_kit(policy=PRESETS["ask"], approve=lambda one: asked.append(one.reason))
+    thinking = open_kit(mode="thinking")
+    reading = open_kit(policy=PRESETS["read-only"])
+    shown = [asking.call("bash", {"command": LOOKS}), thinking.call("terminal", {"command": LOOKS})]
+    assert [" M a.txt" in one.text and "+two" in one.text and "first" in one.text for one in shown] == [True, True]
+    for kit in (asking, thinking, reading):
+        assert [kit.call("git", arguments).ok for arguments in (READS[0], READS[1], READS[3], READS[6])] == [True] * 4
+    assert asked == []
+    assert not (repo / "pwned").exists()
+    for kit in (thinking, reading):
+        for arguments in ({"action": "add"}, {"action": "branch", "sub": "create", "name": "x"}, {"action": "fetch"}):
+            assert kit.call("git", arguments).error.code == "PermissionDenied", arguments
+    asking.call("bash", {"command": f"{LOOKS} && git add ."})
+    assert len(asked) == 1
+    assert open_kit().call("bash", {"command": LOOKS}).ok
+    assert (repo / "pwned").exists(), "the control: where nothing is asked about, git does as the repository says"
+
+
+LOSSES = [
+    ("git reset --hard", "`git reset` throws uncommitted changes away: a.txt."),
+    ("cd . && git checkout -- a.txt", "`git checkout` throws uncommitted changes away: a.txt."),
+    ("git restore .", "`git restore` throws uncommitted changes away: a.txt."),
+    ("git clean -fd", "`git clean` deletes files that are in no commit: new.txt."),
+    ("git push --force origin main", "`git push` overwrites what others may have pushed to origin (./far.git)."),
+    ("git push origin main", "`git push` sends commits to origin (./far.git), where others see them."),
+]
+
+
+def test_a_command_asks_about_the_work_that_it_would_lose(open_kit, repo, remote, put):
+    asked = []
+    kit = open_kit(approve=lambda one: asked.append(one.reason))
+    for command in ("git reset --hard", "git restore .", "git clean -fd"):
+        assert kit.call("bash", {"command": command}).ok, "nothing is lost in a clean tree"
+    put({"a.txt": "unsaved\n", "new.txt": "n\n"})
+    for command, reason in LOSSES:
+        assert kit.call("bash", {"command": command}).error.code == "PermissionDenied"
+        assert asked.pop() == reason
+    forced = kit.call("git", {"action": "reset", "sub": "hard", "force": True})
+    assert (forced.error.code, asked) == ("PermissionDenied", [LOSSES[0][1]])
+    assert (repo / "a.txt").read_text() == "unsaved\n"
+
+
+def test_undo_takes_back_the_files_of_a_reset_and_a_merge(open_kit, forked, put):
+    kit = open_kit()
+    put({"a.txt": "unsaved\n"})
+    assert kit.call("git", {"action": "reset", "sub": "hard", "ref": "topic", "force": True}).ok
+    assert (forked / "a.txt").read_text() == "topic\n"
+    assert kit.call("undo", {}).ok
+    assert ((forked / "a.txt").read_text(), (forked / "src/b.py").exists()) == ("unsaved\n", False)
 
 
 def test_branches(kit, repo, put):
@@ -343,7 +620,19 @@ INJECTIONS = [
     {"action": "commit", "message": "a\0--amend"},
     {"action": "commit", "message": "x" * 200_000},
     {"action": "push"},
+    {"action": "push", "remote": "--receive-pack=touch pwned"},
+    {"action": "fetch", "remote": "ext::touch pwned"},
+    {"action": "fetch", "remote": "../outside"},
+    {"action": "pull", "ref": "--upload-pack=touch pwned"},
     {"action": "reset", "ref": "--hard"},
+    {"action": "merge", "ref": "--squash"},
+    {"action": "rebase", "ref": "--exec=touch pwned"},
+    {"action": "cherry-pick", "ref": "--strategy=pwned"},
+    {"action": "restore", "files": ["a.txt"], "ref": "--pathspec-from-file=/etc/passwd"},
+    {"action": "tag", "sub": "create", "name": "--file=/etc/passwd"},
+    {"action": "worktree", "sub": "create", "name": "w", "files": ["../pwned"]},
+    {"action": "worktree", "sub": "create", "name": "w", "files": [".git/pwned"]},
+    {"action": "resolve", "files": ["a.txt"], "content": "x"},
     {"action": "config"},
 ]
 
@@ -405,6 +694,26 @@ READS = [
     {"action": "stash"},
 ]
 WRITES = [
+    {"action": "merge", "ref": "other"},
+    {"action": "resolve", "sub": "ours"},
+    {"action": "merge", "sub": "abort"},
+    {"action": "restore", "files": ["."], "force": True},
+    {"action": "merge", "ref": "other"},
+    {"action": "conflicts"},
+    {"action": "resolve", "sub": "theirs"},
+    {"action": "merge", "sub": "continue"},
+    {"action": "reset", "sub": "hard", "ref": "HEAD~1", "force": True},
+    {"action": "rebase", "ref": "other"},
+    {"action": "resolve", "sub": "theirs"},
+    {"action": "rebase", "sub": "continue"},
+    {"action": "cherry-pick", "ref": "HEAD~1"},
+    {"action": "cherry-pick", "sub": "abort"},
+    {"action": "revert", "ref": "HEAD"},
+    {"action": "tag", "sub": "create", "name": "v1", "message": "m"},
+    {"action": "worktree", "sub": "create", "name": "w", "files": ["w"]},
+    {"action": "fetch", "remote": "o"},
+    {"action": "push", "remote": "o"},
+    {"action": "pull", "remote": "o", "ref": "main"},
     {"action": "add", "files": ["a.py"]},
     {"action": "add"},
     {"action": "add", "files": ["a.x"]},
@@ -522,7 +831,10 @@ def hostile(begun, folder, group, names):
     change(folder, 4)
 
 
-HOOKS = ("pre-commit", "commit-msg", "post-commit", "post-checkout", "post-index-change", "reference-transaction")
+HOOKS = (
+    "pre-commit", "commit-msg", "post-commit", "post-checkout", "post-index-change", "reference-transaction",
+    "pre-merge-commit", "prepare-commit-msg", "post-merge", "pre-rebase", "post-rewrite", "pre-push",
+)  # fmt: skip
 
 
 def change(folder, number):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
-    from toolroll.policy.commands import JudgedPart
+    from toolroll.policy.commands import Judgement
     from toolroll.policy.limits import Limits
 
 _MAX_KEPT_FILES = 500  # new contents of one command that are kept at once; the next baseline keeps the others
@@ -123,11 +123,16 @@ class Capture:
             self.end(writer)
             writer.report(call)
 
-    def name_losses(self, parts: Sequence[JudgedPart], cwd: str) -> str:
-        """One sentence about what a command would remove or overwrite and `undo` could not put back, or nothing."""
-        targets = find_targets(parts, cwd, self._top)
-        if not targets:
-            return ""
+    def name_losses(self, judgement: Judgement, cwd: str, call: Call) -> Judgement:
+        """A judgement that says also what the command would remove or overwrite and `undo` could not put back."""
+        targets = find_targets(judgement.parts, cwd, self._top) if judgement.decision == "ask" else []
+        lost = self._losses(targets) if targets else ""
+        if not lost:
+            return judgement
+        call.progress(0, None, lost)
+        return replace(judgement, reason=f"{judgement.reason} {lost}")
+
+    def _losses(self, targets: Sequence[str]) -> str:
         with self._lock:
             try:
                 if not self._writers:
@@ -187,8 +192,14 @@ class Capture:
                 if self._writers:
                     self._flush(self._writers[-1])
 
-    def follow(self, writer: Writer) -> None:
-        """A command goes on as a job: record what it has changed whenever it has been quiet for a while."""
+    def settle(self, writer: Writer, call: Call, *, is_job: bool) -> None:
+        """A command has ended, and its call is told what it has changed; or it goes on as a job.
+
+        What a job has changed is recorded whenever it has been quiet for a while.
+        """
+        if not is_job:
+            writer.report(call)
+            return
         with self._lock:
             writer.is_job = True
             if not self._is_following and writer in self._writers:

@@ -65,7 +65,7 @@ class RepoMaps:
     ) -> CommitHistory | None:
         """The commits of the repository that holds a folder; None if there is none in the workspace, or git fails."""
         from toolroll.text.code.map.commit_history import FORMAT, MAX_COMMITS, CommitHistory, read_log
-        from toolroll.text.git.plans import GitCommand, Plan
+        from toolroll.text.git.requests import GitCommand, Plan
 
         def plan() -> Plan:
             return (yield GitCommand((*_LOG, f"-n{MAX_COMMITS}", f"--format={FORMAT}"))).out

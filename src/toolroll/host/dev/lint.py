@@ -11,6 +11,7 @@ from toolroll.host.files.tree import FileTree
 from toolroll.host.files.workspace import JUDGED
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
+from toolroll.host.shell.explain import explain
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
@@ -138,7 +139,9 @@ class Linter:
             ran = shell.program(argv, seconds=self.seconds, merge=False, writes="nothing", extra=extra)
         check_end(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
-        return LintOutput(out, ran.show_errors(20_000).text, ran.status or 0, root)
+        errors = ran.show_errors(20_000).text
+        why = explain(errors, ran.launched) if ran.status else ""
+        return LintOutput(out, "\n".join(filter(None, [errors, why])), ran.status or 0, root)
 
     def _filtered(self, rewrite: Rewrite, drafts: list[TextFile]) -> list[str]:
         """The new texts of files, printed by a program that reads them."""

@@ -24,6 +24,8 @@ _TEMP = re.compile(r"\.toolroll-(\d+)-[0-9a-f]{16}")
 NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 # These vouch for the old content, or are a right that the kernel takes away on every write.
 _NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
+_SYSTEM_ATTRIBUTES = ("security.", "trusted.overlay.", "user.overlay.")
+NO_ATTRIBUTES: Mapping[str, bytes] = {}
 
 
 def write(
@@ -259,6 +261,15 @@ def _own(new: int, was: os.stat_result) -> int:
             return mode & ~lost
     # The group is another one: it gets no more rights than others.
     return mode & ~(stat.S_ISUID | stat.S_ISGID | 0o070) | (mode & (mode << 3) & 0o070)
+
+
+def read_attributes(file: int | str) -> Mapping[str, bytes]:
+    """The extended attributes of a file or folder, without those that the system sets itself."""
+    try:
+        names = os.listxattr(file) if isinstance(file, int) else os.listxattr(file, follow_symlinks=False)
+        return {one: os.getxattr(file, one) for one in names if not one.startswith(_SYSTEM_ATTRIBUTES)} or NO_ATTRIBUTES
+    except (OSError, AttributeError):  # a file system, or a system, without them
+        return NO_ATTRIBUTES
 
 
 def set_attributes(place: PathHandle, attributes: Mapping[str, bytes]) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.journal.entry import PathState
 from toolroll.host.files.root import Root
 from toolroll.host.forks import overlay
-from toolroll.host.forks.place import STATE, ForkPlace
+from toolroll.host.forks.place import STATE, ForkHome, ForkPlace
 from toolroll.host.forks.repository import GIT, RepositoryMerge, RepositoryState, read_repository
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.forks.views import CopyView, ForkKind, ForkView, Node, OverlayView, find_node
@@ -46,46 +45,55 @@ class Fork:
         self.repository = repository
         self.kind = view.kind
         self.path = place.workspace
-        self.state = place.folder(STATE)
-        self._merged: dict[str, PathState | None] = {}
+        self.state = os.path.join(place.path, STATE)
+        self._merged: dict[str, tuple[object, ...] | None] = {}
 
-    @cached_property
-    def _fd(self) -> int:
-        return os.open(self.path, FOLDER)
+    def settle(self) -> None:
+        """Return when it may be written to: a moment after it was made."""
+        self._view.settle()
 
-    def compare(self) -> list[ForkChange]:
-        """What differs, by path, without the repository."""
+    def compare(self, replaced: Container[str] = ()) -> list[ForkChange]:
+        """What differs, by path, without the repository. `replaced`: paths at which it had something at first."""
         self._check_base()
-        found = []
-        for path in sorted({*self.list_touched(), *self._merged}):
-            if path.split("/", 1)[0] == GIT:
-                continue
-            base, fork = self._node(self._base.fd, path), self._node(self._fd, path)
-            if (base and base.state) == (fork and fork.state):
-                continue
-            merged = path in self._merged and self._merged[path] == (base and base.state)
-            moved = not merged and self._view.is_moved(path, base)
-            if not moved or not self._view.is_unchanged(path, fork):
-                found.append(ForkChange(path, base, fork, moved))
-        return found
+        with self._opened() as fork:
+            touched = sorted({*self._view.touched(self._base.fd, fork), *self._merged})
+            rows = (self._compare_one(path, fork, replaced) for path in touched if path.split("/", 1)[0] != GIT)
+            return [row for row in rows if row is not None]
+
+    def _compare_one(self, path: str, folder: int, replaced: Container[str]) -> ForkChange | None:
+        base, fork = self._node(self._base.fd, path), self._node(folder, path)
+        if _identity(base) == _identity(fork):
+            return None
+        merged = path in self._merged and self._merged[path] == _identity(base)
+        moved = not merged and self._view.is_moved(path, base, replaced)
+        if moved and self._view.is_unchanged(path, fork):
+            return None
+        return ForkChange(path, base, fork, moved)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """A descriptor of its workspace, which is not kept: there may be many forks."""
+        fd = os.open(self.path, FOLDER)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
     def accept(self, rows: Sequence[ForkChange], repository: RepositoryState | None) -> None:
         """Take these differences as merged: later ones are compared with what the workspace has there now."""
         self.repository = repository
-        self._merged |= {row.path: row.fork and row.fork.state for row in rows}
+        self._merged |= {row.path: _identity(row.fork) for row in rows}
 
-    def merge_repository(self, launcher: Launcher) -> RepositoryMerge:
+    @contextmanager
+    def merge_repository(self, launcher: Launcher) -> Iterator[RepositoryMerge]:
         """Compares the repository of the fork with that of the workspace, and merges it."""
-        return RepositoryMerge(self._base, self._fd, self.repository, self._place.folder("git"), launcher)
-
-    def list_touched(self) -> Iterator[str]:
-        """The paths that may differ, those of the repository too."""
-        return self._view.touched(self._base.fd, self._fd)
+        with self._opened() as fork:
+            touched = partial(self._view.touched, self._base.fd, fork)
+            scratch = self._place.folder("git")
+            yield RepositoryMerge(self._base, fork, self.repository, touched, scratch, launcher)
 
     def close(self) -> None:
         """Remove it, with all that was changed in it."""
-        if (fd := self.__dict__.pop("_fd", None)) is not None:
-            os.close(fd)
         self._place.close()
 
     def _node(self, folder: int, path: str) -> Node | None:
@@ -109,8 +117,12 @@ class Fork:
             )
 
 
+def _identity(node: Node | None) -> tuple[object, ...] | None:
+    return None if node is None else (node.state, node.attributes)
+
+
 def open_fork(
-    base: Root, max_bytes: int, kind: ForkKind | None = None, repository: RepositoryState | None = None
+    base: Root, home: ForkHome, max_bytes: int, kind: ForkKind | None = None, repository: RepositoryState | None = None
 ) -> Fork:
     """Fork a workspace by the best way that works here, or by the one that is named; ToolError if none does.
 
@@ -119,7 +131,7 @@ def open_fork(
     if base.others:
         raise ToolError(ErrorCode.UNSUPPORTED, "A workspace with further roots cannot be forked. Open a kit on one.")
     try:
-        place = ForkPlace(base.path)
+        place = home.make_place()
     except OSError as error:
         raise _failure(base, error) from error
     try:
@@ -189,13 +201,11 @@ def describe_forks(workspace: str) -> tuple[bool, str]:
     """Whether a workspace can be forked here, and how; nothing is left behind."""
     try:
         with Root(workspace) as base:
-            place = ForkPlace(base.path)
+            home = ForkHome(base.path)
             try:
-                return True, _describe_kind(base, place)
+                return True, _describe_kind(base, home.make_place())
             finally:
-                place.close()
-                with suppress(OSError):
-                    os.rmdir(os.path.dirname(place.path))
+                home.close()
     except OSError as error:
         return False, f"not here: {error.strerror}"
 

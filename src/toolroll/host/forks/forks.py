@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
+from toolroll.host.forks.place import ForkHome
 from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
 from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
@@ -45,7 +47,7 @@ class OpenFork:
 
     def rows(self, paths: Sequence[str] = ()) -> list[ForkChange]:
         """What differs: everything, or at these paths and beneath them."""
-        found = self.fork.compare()
+        found = self.fork.compare(_Replaced(self.kit))
         return found if not paths else [one for one in found if any(_is_at(one.path, path) for path in paths)]
 
     def context(self, call: Call, cwd: str) -> Any:
@@ -88,6 +90,7 @@ class Forks:
         self._merged: set[int] = set()
         self._open_kit = open_kit
         self._launcher = launcher
+        self._home: ForkHome | None = None
         self._repository: RepositoryState | None = None
         self._landing = Landing(root.path, guard, launcher)
 
@@ -103,7 +106,7 @@ class Forks:
                 raise ToolError(ErrorCode.TOO_LARGE, f"{_MAX_OPEN} forks are open. Use `commit` or `discard` on some.")
             self._last += 1
             number = self._last
-        fork = open_fork(self._root, self._max_bytes, kind, self._repository)
+        fork = open_fork(self._root, self._make_home(), self._max_bytes, kind, self._repository)
         self._repository = fork.repository  # forks of the same state share it
         try:
             made = OpenFork(number, fork, self._open_kit(fork, number), held)
@@ -113,6 +116,12 @@ class Forks:
         with self._lock:
             self._open[number] = made
         return made
+
+    def _make_home(self) -> ForkHome:
+        with self._lock:
+            if self._home is None:
+                self._home = ForkHome(self._root.path)
+            return self._home
 
     def get(self, number: int) -> OpenFork:
         """The fork of this number; ToolError if there is none."""
@@ -132,13 +141,13 @@ class Forks:
         found = self.get(number)
         rows = found.rows(paths)
         check_conflicts(rows)
-        repository = found.fork.merge_repository(self._launcher)
-        change = RepositoryChange({}, {}) if paths else repository.compare()
-        self._landing.authorise(call, rows, write_diff(rows), str(change))
-        merge = Merge(files)
-        merge.apply(rows)
-        repository.apply(change, found.fork.list_touched(), merge.recorder)
-        found.fork.accept(rows, repository.after(change))
+        with found.fork.merge_repository(self._launcher) as repository:
+            change = RepositoryChange({}, {}) if paths else repository.compare()
+            self._landing.authorise(call, rows, write_diff(rows), str(change))
+            merge = Merge(files)
+            merge.apply(rows)
+            repository.apply(change, merge.recorder)
+            found.fork.accept(rows, repository.after(change))
         if found.held and not paths:  # dropped later: this call may still fail, and be taken back
             self._merged.add(number)
         return summarize(rows), change
@@ -146,8 +155,11 @@ class Forks:
     def describe(self, number: int) -> str:
         """What differs in a fork, in one line: files, commits, branches, staged files. Empty if nothing does."""
         found = self.get(number)
-        repository = found.fork.merge_repository(self._launcher).describe()
-        return " ".join(filter(None, [describe_changes(found.changes()), repository]))
+        return " ".join(filter(None, [describe_changes(found.changes()), self._describe_repository(found)]))
+
+    def _describe_repository(self, found: OpenFork) -> str:
+        with found.fork.merge_repository(self._launcher) as repository:
+            return repository.describe()
 
     def hold(self, ctx: Any, start: Callable[[Any], CommandResult]) -> CommandResult:
         """Run a command in a fork, which stays if it changed something; `start` takes the context to run it in."""
@@ -157,7 +169,7 @@ class Forks:
             result = start(held.context(ctx.call, ctx.cwd))
             if result.outcome != "exited":
                 return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
-            rows, repository = held.rows(), held.fork.merge_repository(self._launcher).describe()
+            rows, repository = held.rows(), self._describe_repository(held)
             stays = bool(rows or repository)
             return _describe(held.number, rows, repository, result)
         finally:
@@ -193,18 +205,17 @@ class Forks:
 
         ToolError if the policy does not let them.
         """
-        repository = held.fork.merge_repository(self._launcher)
-        change = repository.compare()
-        if not rows and not change:
-            return
-        check_conflicts(rows)
-        self._landing.authorise(ctx.call, rows, write_diff(rows), str(change))
-        with ExitStack() as stack:
+        with held.fork.merge_repository(self._launcher) as repository, ExitStack() as stack:
+            change = repository.compare()
+            if not rows and not change:
+                return
+            check_conflicts(rows)
+            self._landing.authorise(ctx.call, rows, write_diff(rows), str(change))
             recorder = ctx.files.recorder  # of a call that is an entry already
             if recorder is None:
                 recorder = stack.enter_context(ctx.journal.entry(ctx.call.name, ctx.call.session, ctx.call.message))
             Merge(ctx.files.recording(recorder)).apply(rows)
-            repository.apply(change, held.fork.list_touched(), recorder)
+            repository.apply(change, recorder)
         ctx.call.changes.extend(summarize(rows))
 
     def discard(self, number: int, paths: Sequence[str]) -> list[Change]:
@@ -227,6 +238,26 @@ class Forks:
     def close(self) -> None:
         for number in list(self._open):
             self.drop(number)
+        if self._home is not None:
+            self._home.close()
+
+
+class _Replaced(Container[str]):
+    """The paths at which a fork had something before it was changed there, as the journal of its kit says."""
+
+    def __init__(self, kit: Any) -> None:
+        self._kit = kit
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths
+
+    @cached_property
+    def _paths(self) -> set[str]:
+        first: dict[str, bool] = {}
+        for entry in self._kit.journal.entries() if self._kit.is_open else ():
+            for change in entry.changes:
+                first.setdefault(change.source or change.path, change.source is not None or change.before is not None)
+        return {path for path, was_there in first.items() if was_there}
 
 
 def _try(work: Callable[[Any], T], ctx: Any) -> T | ToolError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -76,7 +76,8 @@ class Merge:
             if row.fork is not None:
                 self._put(row, row.base, row.fork)
         for row in reversed(rows):  # last, for a folder may become read-only
-            if row.fork is not None and row.fork.state.kind == "directory":
+            if row.fork is not None and row.fork.state.kind != "link":
+                self._set_attributes(row, row.fork.attributes)
                 self._set_mode(row, row.fork.state.mode)
             self._files.records.forget(row.path)
 
@@ -104,11 +105,16 @@ class Merge:
         if base is None or base.state.content != fork.state.content:
             with self._place(row, base) as place, recorder.writing(place, data, base and base.data, mode):
                 atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
-        if base is not None:
-            self._set_mode(row, mode)
+
+    def _set_attributes(self, row: ForkChange, wanted: Mapping[str, bytes]) -> None:
+        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
+            now = atomic.read_attributes(f"/proc/self/fd/{place.fd}/{place.name}")
+            if now != wanted:
+                with self.recorder.setting_attributes(place, now, wanted):
+                    atomic.set_attributes(place, wanted)
 
     def _set_mode(self, row: ForkChange, mode: int) -> None:
-        with self._files.root.place(row.path, follow=False, check=self._files.may_write) as place:
+        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
             if place.mode() & 0o7777 != mode:
                 with self.recorder.setting_mode(place, mode):
                     os.chmod(place.name, mode, dir_fd=place.fd)
@@ -116,7 +122,7 @@ class Merge:
     @contextmanager
     def _place(self, row: ForkChange, known: Node | None) -> Iterator[PathHandle]:
         """The place of a path, if it is still as it was compared."""
-        with self._files.root.place(row.path, follow=False, check=self._files.may_write) as place:
+        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
             now, _ = look(place.fd, place.name)
             if now != (known and known.state):
                 raise ToolError(

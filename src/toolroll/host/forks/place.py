@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import tempfile
 from contextlib import suppress
+from functools import cached_property
 
 from toolroll.host.files.copies import remove_tree
-from toolroll.host.forks.overlay import unmount
+from toolroll.host.forks.overlay import has_foreign_owner, unmount
 from toolroll.host.runtime.user_folders import cache_dir
 
 _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
@@ -17,25 +19,52 @@ _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
 class ForkPlace:
     """A folder for one fork: its workspace, and what a kit keeps beside it. `close` removes all of it."""
 
-    def __init__(self, workspace: str) -> None:
-        above = _choose_folder(workspace)
-        sweep(above)
-        self.path = tempfile.mkdtemp(prefix="fork-", dir=above)
-        self._held = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._held, fcntl.LOCK_EX)
+    def __init__(self, path: str, name: str, home: ForkHome) -> None:
+        """`path` is a new folder, `name` that of the workspace."""
+        self.path = path
+        self.home = home
         # The folder has the name of the workspace, for programs that show or use it.
-        self.workspace = os.path.join(self.path, "files", os.path.basename(workspace) or "root")
-        os.makedirs(self.workspace, mode=0o700)
+        self.workspace = os.path.join(path, "files", name)
+        for one in (path, os.path.dirname(self.workspace), self.workspace):
+            os.mkdir(one, 0o700)
 
     def folder(self, name: str) -> str:
         """A folder of this name beside the workspace."""
         path = os.path.join(self.path, name)
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
         return path
 
     def close(self) -> None:
         _remove(self.path)
+
+
+class ForkHome:
+    """A folder for the forks of one kit, locked while it is in use. `close` removes it."""
+
+    def __init__(self, workspace: str) -> None:
+        above = _choose_folder(workspace)
+        sweep(above)
+        self._workspace = workspace
+        self._name = os.path.basename(workspace) or "root"
+        self._path = tempfile.mkdtemp(prefix="forks-", dir=above)
+        self._held = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+        self._numbers = itertools.count(1)
+
+    def make_place(self) -> ForkPlace:
+        return ForkPlace(os.path.join(self._path, str(next(self._numbers))), self._name, self)
+
+    @cached_property
+    def has_foreign_owner(self) -> bool:
+        """Whether files of the workspace belong to others; looked for once."""
+        return has_foreign_owner(self._workspace)
+
+    def close(self) -> None:
+        _remove_home(self._path)
         os.close(self._held)
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(self._path))
 
 
 def sweep(above: str) -> None:
@@ -48,11 +77,18 @@ def sweep(above: str) -> None:
             continue
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(path)
+            _remove_home(path)
         except BlockingIOError:
             pass
         finally:
             os.close(fd)
+
+
+def _remove_home(path: str) -> None:
+    for name in os.listdir(path):
+        if name != _LOCK:
+            _remove(os.path.join(path, name))
+    remove_tree(path)
 
 
 def _remove(path: str) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -108,9 +108,20 @@ class RepositoryChange:
 class RepositoryMerge:
     """Compares the repository of one fork with that of its workspace, and carries over what is new."""
 
-    def __init__(self, base: Root, fork: int, start: RepositoryState | None, scratch: str, launcher: Launcher) -> None:
-        """`fork` is a descriptor of the fork's folder, `start` the repository when it was made."""
-        self._base, self._fork, self._start = base, fork, start
+    def __init__(
+        self,
+        base: Root,
+        fork: int,
+        start: RepositoryState | None,
+        touched: Callable[[], Iterable[str]],
+        scratch: str,
+        launcher: Launcher,
+    ) -> None:
+        """`fork` is a descriptor of the fork's folder, `start` the repository when it was made.
+
+        `touched` lists the paths that the fork may have changed.
+        """
+        self._base, self._fork, self._start, self._touched = base, fork, start, touched
         self._scratch, self._launcher = scratch, launcher
         self._now = read_repository(base.fd, start)
         self._theirs = read_repository(fork, self._now)
@@ -180,12 +191,12 @@ class RepositoryMerge:
     def _git_folder(self) -> str:
         return os.path.join(self._base.path, GIT)
 
-    def apply(self, change: RepositoryChange, touched: Iterator[str], recorder: Recorder) -> None:
-        """Carry a change over: objects first, then staged files and refs, all or none. `touched`: the fork's paths."""
+    def apply(self, change: RepositoryChange, recorder: Recorder) -> None:
+        """Carry a change over: objects first, then staged files and refs, all or none."""
         if not change or self._now is None:
             return
         git = self._git_folder, self._scratch, self._launcher
-        self._add_objects(touched)
+        self._add_objects()
         names = [own for _, own in change.moved.values() if own is not None and not own.startswith(b"ref:")]
         entries = [entry.split() for entries in change.staged.values() for entry in entries]
         check_connected([*names, *(oid for mode, oid, _ in entries if mode != _SUBMODULE)], *git)
@@ -208,8 +219,8 @@ class RepositoryMerge:
         """What later changes are to be compared with, once this one was merged."""
         return read_repository(self._base.fd, self._now) if change else self._start
 
-    def _add_objects(self, touched: Iterator[str]) -> None:
-        found = [(match, path) for path in touched if (match := _OBJECT.match(path))]
+    def _add_objects(self) -> None:
+        found = [(match, path) for path in self._touched() if (match := _OBJECT.match(path))]
         for match, path in sorted(found, key=lambda one: (_PACK_ORDER.index(one[0][3]), one[1])):
             node = find_node(self._fork, path)
             if node is None or node.data is None or take_stamp(self._base.fd, path) is not None:

@@ -6,11 +6,12 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
 
@@ -21,7 +22,9 @@ _FICLONE = 0x40049409
 _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 _MAX_DIGEST_BYTES = 1 << 20  # of larger files only the stamp is known
 _MAX_ENTRIES = 500_000
-_SETTLED_NS = 20_000_000  # two writes within a tick of the kernel's clock leave one stamp
+SETTLED_NS = 20_000_000
+"""Two writes within a tick of the kernel's clock leave one stamp; no tick is longer than this."""
+_OWN = os.geteuid(), os.getegid()
 
 
 class NodeStamp(NamedTuple):
@@ -45,6 +48,7 @@ class CopiedNode(NamedTuple):
     copy: NodeStamp
     digest: bytes | None = None
     """Of the content, where it was read."""
+    attributes: Mapping[str, bytes] = NO_ATTRIBUTES
 
 
 @dataclass(slots=True)
@@ -78,28 +82,31 @@ class TreeCopy:
 
     def _copy_one(self, source: int, target: int, name: str, path: str) -> None:
         status = os.stat(name, dir_fd=source, follow_symlinks=False)
-        if path in self.skip or not (
-            stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)
-        ):
+        kind = stat.S_IFMT(status.st_mode)
+        if path in self.skip or kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
             self.left_out.append(path)
             return
         self._count(status)
-        found = None
-        if stat.S_ISDIR(status.st_mode):
-            self._copy_folder(source, target, name, path, status)
-        elif stat.S_ISLNK(status.st_mode):
-            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
-            if os.geteuid() == 0:
-                os.chown(name, status.st_uid, status.st_gid, dir_fd=target, follow_symlinks=False)
-        elif (first := self._linked.get((status.st_dev, status.st_ino))) is not None:
-            self._link(target, name, path, first)
-        else:
+        if kind == stat.S_IFREG and (status.st_dev, status.st_ino) not in self._linked:
             found = self._copy_file(source, target, name, status)
             if status.st_nlink > 1:
                 self._linked[status.st_dev, status.st_ino] = path
-        copied = NodeStamp.of(os.stat(name, dir_fd=target, follow_symlinks=False))
-        self.nodes[path] = CopiedNode(NodeStamp.of(status), copied, found)
-        self.settled = max(self.settled, copied.changed - _SETTLED_NS)
+        else:
+            attributes = NO_ATTRIBUTES
+            if kind == stat.S_IFDIR:
+                attributes = self._copy_folder(source, target, name, path, status)
+            elif kind == stat.S_IFLNK:
+                os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+                if (status.st_uid, status.st_gid) != _OWN and _OWN[0] == 0:
+                    os.chown(name, status.st_uid, status.st_gid, dir_fd=target, follow_symlinks=False)
+            else:
+                first = self._linked[status.st_dev, status.st_ino]
+                self._link(target, name, path, first)
+                attributes = self.nodes[first].attributes
+            copied = NodeStamp.of(os.stat(name, dir_fd=target, follow_symlinks=False))
+            found = CopiedNode(NodeStamp.of(status), copied, None, attributes)
+        self.nodes[path] = found
+        self.settled = max(self.settled, found.copy.changed - SETTLED_NS)
 
     def _count(self, status: os.stat_result) -> None:
         self._bytes += 0 if self.reflink else min(status.st_size, status.st_blocks * 512)
@@ -110,30 +117,39 @@ class TreeCopy:
                 f"{_MAX_ENTRIES:,} files. Raise the limit `fork_bytes`, or move what is not needed out of it.",
             )
 
-    def _copy_folder(self, source: int, target: int, name: str, path: str, status: os.stat_result) -> None:
+    def _copy_folder(
+        self, source: int, target: int, name: str, path: str, status: os.stat_result
+    ) -> Mapping[str, bytes]:
         os.mkdir(name, 0o700, dir_fd=target)
         with open_folder(name, source) as inner, open_folder(name, target) as made:
             self.copy(inner, made, f"{path}/")
-            _copy_metadata(inner, made, status)
+            return _copy_metadata(inner, made, status)
 
     def _link(self, target: int, name: str, path: str, first: str) -> None:
         """Give a file of the copy a second name, as it has in the original."""
         up = "../" * path.count("/")
         os.link(f"{up}{first}", name, src_dir_fd=target, dst_dir_fd=target, follow_symlinks=False)
 
-    def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> bytes | None:
-        found = None
-        with _opened(name, _FILE, source) as old, _opened(name, _NEW, target) as new:
+    def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> CopiedNode:
+        found, size = None, status.st_size
+        old = os.open(name, _FILE, dir_fd=source)
+        new = -1
+        try:
+            new = os.open(name, _NEW, 0o600, dir_fd=target)
             if self.reflink:
                 fcntl.ioctl(new, _FICLONE, old)
-            elif status.st_size <= _MAX_DIGEST_BYTES:
-                data = os.read(old, _MAX_DIGEST_BYTES + 1)
+            elif size <= _MAX_DIGEST_BYTES:
+                data = os.read(old, size + 1)
                 _write(new, data)
                 found = digest(data)
             else:
-                _copy_extents(old, new, status.st_size)
-            _copy_metadata(old, new, status)
-        return found
+                _copy_extents(old, new, size)
+            attributes = _copy_metadata(old, new, status)
+            return CopiedNode(NodeStamp.of(status), NodeStamp.of(os.fstat(new)), found, attributes)
+        finally:
+            os.close(old)
+            if new >= 0:
+                os.close(new)
 
 
 def can_reflink(source: int, target: int) -> bool:
@@ -194,13 +210,14 @@ def _copy_extents(old: int, new: int, size: int) -> None:
             at += os.sendfile(new, old, at, end - at) or end - at
 
 
-def _copy_metadata(old: int, new: int, status: os.stat_result) -> None:
-    """Owner where we may give files away, attributes, mode and times."""
-    if os.geteuid() == 0:
+def _copy_metadata(old: int, new: int, status: os.stat_result) -> Mapping[str, bytes]:
+    """Owner where we may give files away, attributes, mode and times; the attributes."""
+    if (status.st_uid, status.st_gid) != _OWN and _OWN[0] == 0:
         os.fchown(new, status.st_uid, status.st_gid)
-    with suppress(OSError, AttributeError):  # a file system or system without attributes
-        for name in os.listxattr(old):
-            with suppress(OSError):
-                os.setxattr(new, name, os.getxattr(old, name))
+    attributes = read_attributes(old)
+    for name, value in attributes.items():
+        with suppress(OSError):  # a file system without them
+            os.setxattr(new, name, value)
     os.fchmod(new, stat.S_IMODE(status.st_mode))
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return attributes

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
+from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.journal.entry import PathState, look
 from toolroll.host.forks import overlay
 from toolroll.host.forks.place import UPPER, WORK, ForkPlace
-from toolroll.host.forks.tree_copy import FOLDER, NodeStamp, TreeCopy, open_folder
+from toolroll.host.forks.tree_copy import (
+    FOLDER,
+    SETTLED_NS,
+    CopiedNode,
+    NodeStamp,
+    TreeCopy,
+    open_folder,
+)
 from toolroll.host.runtime.dir_entries import open_dir
 
 ForkKind = Literal["overlay", "reflink", "copy"]
@@ -25,6 +35,7 @@ class Node(NamedTuple):
     state: PathState
     data: bytes | None
     """The content of a file."""
+    attributes: Mapping[str, bytes] = NO_ATTRIBUTES
 
 
 class ForkView(ABC):
@@ -39,8 +50,14 @@ class ForkView(ABC):
         """The paths that may differ from what they were; folders are given as descriptors."""
 
     @abstractmethod
-    def is_moved(self, path: str, base: Node | None) -> bool:
-        """Whether what is at a path of the workspace now is not what was there at the time of the fork."""
+    def is_moved(self, path: str, base: Node | None, replaced: Container[str]) -> bool:
+        """Whether what is at a path of the workspace now is not what was there at the time of the fork.
+
+        `replaced`: paths at which the fork is known to have had something at first.
+        """
+
+    def settle(self) -> None:  # noqa: B027
+        """Return when the fork may be written to."""
 
     def is_unchanged(self, path: str, fork: Node | None) -> bool:  # noqa: ARG002
         """Whether a path of the fork is known to be what it was."""
@@ -64,15 +81,15 @@ class CopyView(ForkView):
                 yield path
         yield from (path for path in self._copy.nodes if path not in seen)
 
-    def is_moved(self, path: str, base: Node | None) -> bool:
+    def is_moved(self, path: str, base: Node | None, replaced: Container[str]) -> bool:  # noqa: ARG002
         known = self._copy.nodes.get(path)
         if known is None or base is None:
             return (known is None) is not (base is None)
-        return not _is_same(base, known.base, known.digest)
+        return not _is_same(base, known.base, known)
 
     def is_unchanged(self, path: str, fork: Node | None) -> bool:
         known = self._copy.nodes.get(path)
-        return known is not None and fork is not None and _is_same(fork, known.copy, known.digest)
+        return known is not None and fork is not None and _is_same(fork, known.copy, known)
 
 
 class OverlayView(ForkView):
@@ -84,8 +101,10 @@ class OverlayView(ForkView):
         self._base = base
         self._upper = place.folder(UPPER)
         os.chmod(self._upper, stat.S_IMODE(os.stat(workspace).st_mode))
+        if place.home.has_foreign_owner:
+            raise OSError(errno.EOVERFLOW, "files of other users cannot be written in an overlay")
         overlay.mount(workspace, self._upper, place.folder(WORK), place.workspace)
-        self._since = overlay.next_tick()
+        self._since = time.time_ns()
 
     def touched(self, base: int, fork: int) -> Iterator[str]:
         seen: set[str] = set()
@@ -99,20 +118,32 @@ class OverlayView(ForkView):
             os.close(upper)
         yield from seen
 
-    def is_moved(self, path: str, base: Node | None) -> bool:
+    def is_moved(self, path: str, base: Node | None, replaced: Container[str]) -> bool:
         if base is not None:
-            return base.state.kind != "directory" and base.status.st_ctime_ns >= self._since
+            return base.state.kind != "directory" and base.status.st_ctime_ns > self._since
         above = _nearest_folder(self._base, path)
-        return above.st_ctime_ns >= self._since and overlay.was_copied_up(os.path.join(self._upper, path))
+        return above.st_ctime_ns > self._since and (
+            overlay.was_copied_up(os.path.join(self._upper, path)) or path in replaced
+        )
+
+    def settle(self) -> None:
+        """Wait until the clock that files are stamped by has moved on.
+
+        What the workspace gets in the tick in which the fork was made counts as older than the fork, which is right
+        as long as nothing is written in the fork before the next tick.
+        """
+        overlay.wait_beyond(self._since)
 
 
-def _is_same(now: Node, stamp: NodeStamp, known: bytes | None) -> bool:
-    """Whether a node is what it was: by its stamp, else by its mode and content. A folder is its mode."""
-    if now.status.st_mode != stamp.mode:
+def _is_same(now: Node, stamp: NodeStamp, known: CopiedNode) -> bool:
+    """Whether a node is what it was: by its stamp if that is old enough, else by mode, attributes and content."""
+    if now.status.st_mode != stamp.mode or now.attributes != known.attributes:
         return False
-    if now.state.kind == "directory" or NodeStamp.of(now.status) == stamp:
+    if now.state.kind == "directory":
         return True
-    return known is not None and now.state.content == known.hex()
+    if NodeStamp.of(now.status) == stamp and (stamp.changed < known.copy.changed - SETTLED_NS or not known.digest):
+        return True
+    return known.digest is not None and now.state.content == known.digest.hex()
 
 
 def _nearest_folder(folder: int, path: str) -> os.stat_result:
@@ -131,7 +162,10 @@ def find_node(folder: int, path: str) -> Node | None:
     with suppress(FileNotFoundError, NotADirectoryError), open_dir(folder, tuple(above)) as here:
         status = os.stat(name, dir_fd=here, follow_symlinks=False)
         state, data = look(here, name)
-        return None if state is None else Node(status, state, data)
+        if state is None:
+            return None
+        where = f"/proc/self/fd/{here}/{name}"
+        return Node(status, state, data, NO_ATTRIBUTES if state.kind == "link" else read_attributes(where))
     return None
 
 

@@ -15,12 +15,22 @@ from toolroll.host.files.root import Root
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
+from toolroll.policy.git import GitStake, find_stake
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git.names import decode_output
-from toolroll.text.git.plans import GitCommand, GitOutput, Plan, make_refusal
-from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless_settings, setting_variables
+from toolroll.text.git.requests import GitCommand, GitOutput, Plan, WorkingFile, make_refusal
+from toolroll.text.git.settings import (
+    ENVIRONMENT,
+    REMOTE_ENVIRONMENT,
+    SENTINEL,
+    harmless_settings,
+    quiet_settings,
+    remote_settings,
+    setting_variables,
+)
+from toolroll.text.git.stakes import describe_stake
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Shell
 
 _MAX_OUTPUT_BYTES = 4_000_000  # of one answer
+_FORCE = "Commit or stash them first. To go on all the same, set `force`: an undo brings files back, not commits."
 _MAX_ERROR_CHARS = 20_000
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
 _ONGOING = (
@@ -111,6 +122,9 @@ class Repository:
         try:
             command = next(plan)
             while True:
+                if isinstance(command, WorkingFile):
+                    command = plan.send(self._read(command.path))
+                    continue
                 printed = self._run(command)
                 if printed.status and self.place.parts is None and "not a git repository" in printed.errors:
                     raise self._out_of_reach()
@@ -124,9 +138,11 @@ class Repository:
         """Run one command; retry while another git holds the index."""
         if command.changes and self.place.parts is None:
             raise self._out_of_reach()
-        settings = self._settings(strict=command.strict)
+        if command.changes and not command.force and (loss := self.find_loss(find_stake(("git", *command.words)))):
+            raise ToolError(ErrorCode.CONFLICT, f"{loss} {_FORCE}")
+        settings = self._settings(strict=command.strict) | (remote_settings(command.remote) if command.remote else {})
         for pause in (*_RETRY_SECONDS, None):
-            printed = self._git(command.words, settings, changes=command.changes)
+            printed = self._git(command, settings)
             if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
                 break
             time.sleep(pause)
@@ -134,6 +150,32 @@ class Repository:
         if command.changes and any(name.startswith("include") for name in self._names):
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
+
+    def find_loss(self, stake: GitStake | None, cwd: str = ".") -> str:
+        """What a command would lose, by name; "" when that is nothing. Paths at stake are relative to `cwd`."""
+        if stake is None:
+            return ""
+        names = stake.names
+        if stake.kind in ("changes", "untracked", "ignored") and cwd != ".":
+            here = self.relative(cwd)
+            names = tuple(one if one[:1] in ":/" else os.path.normpath(f"{here}/{one}") for one in names)
+        return str(self.run_plan(describe_stake(stake.kind, stake.verb, names)))
+
+    def quiet_variables(self) -> dict[str, Word]:
+        """The variables with which git only looks and runs no program of the repository's settings."""
+        self._names = self._names or self._list_names()
+        settings = {**quiet_settings(self._names), **self._user_settings()}
+        return {**ENVIRONMENT, **setting_variables(settings), "GIT_OPTIONAL_LOCKS": "0"}
+
+    def _read(self, path: str) -> GitOutput:
+        """The text of a file of the working tree."""
+        where = "/".join((*(self.place.parts or ()), path))
+        try:
+            with os.fdopen(self._files.root.file(where), "rb") as file:
+                data = file.read(_MAX_OUTPUT_BYTES)
+        except (OSError, ToolError):
+            return GitOutput("", "the file is not there", 1)
+        return GitOutput("", "a binary file", 1) if b"\0" in data else GitOutput(decode_output(data))
 
     def _settings(self, *, strict: bool) -> dict[str, Word]:
         """Safe settings, given the names of the repository's own."""
@@ -143,7 +185,7 @@ class Repository:
 
     def _list_names(self) -> list[str]:
         """List the names of all settings in force."""
-        printed = self._git(("config", "--list", "--name-only", "-z"), harmless_settings(()), changes=False)
+        printed = self._git(GitCommand(("config", "--list", "--name-only", "-z")), harmless_settings(()))
         if printed.status:
             raise make_refusal(printed, "config")
         names = printed.out.split("\0")
@@ -151,9 +193,11 @@ class Repository:
             raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
         return names
 
-    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> GitOutput:
+    def _git(self, command: GitCommand, settings: Mapping[str, Word]) -> GitOutput:
+        changes = command.changes
         extra: dict[str, Word] = {
             **ENVIRONMENT,
+            **(REMOTE_ENVIRONMENT if command.remote else {}),
             **setting_variables(settings),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
             "GIT_DIR": self.place.folder,
@@ -162,8 +206,9 @@ class Repository:
             **{name: value for name, value in self._shell.environment.items() if name in _AUTHOR},
         }
         run = self._shell.words if changes else self._shell.program  # only changes need approval
+        text = () if command.text is None else (SealedText(command.text, "<content>"),)
         ran = run(
-            [self._shell.programs.program("git"), *words],  # there is no terminal, so it does not page
+            [self._shell.programs.program("git"), *command.words, *text],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
             seconds=max(1.0, self._until - time.monotonic()),
             merge=False,

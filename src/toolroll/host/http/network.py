@@ -118,6 +118,11 @@ class GuardedStream(httpcore2.NetworkStream):
     def close(self) -> None:
         self._socket.close()
 
+    @property
+    def socket(self) -> socket.socket:
+        """The connection itself, which does not block."""
+        return self._socket
+
     def get_extra_info(self, info: str) -> Any:
         if info == "ssl_object":
             return self._socket if isinstance(self._socket, ssl.SSLSocket) else None

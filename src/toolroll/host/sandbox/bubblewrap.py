@@ -34,7 +34,7 @@ from toolroll.host.sandbox.mount_plan import (
     resolve_paths,
     visible_system,
 )
-from toolroll.host.sandbox.network import Network, enter_network
+from toolroll.host.sandbox.network import Network, UserNetwork
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
@@ -42,6 +42,8 @@ from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    import socket
+
     from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
@@ -63,8 +65,13 @@ def find() -> Iterator[str]:
     for program in dict.fromkeys((*(f"{folder}/{_PROGRAM}" for folder in folders), *_bundled())):
         if os.access(program, os.X_OK):
             found = os.stat(program)
-            if found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022:
+            if found.st_uid in (_root_id(), os.geteuid()) and not found.st_mode & 0o022:
                 yield program
+
+
+def _root_id() -> int:
+    """Whom files of root seem to belong to: in a namespace that does not know root, somebody else."""
+    return os.stat("/").st_uid
 
 
 def _bundled() -> Iterator[str]:
@@ -81,8 +88,8 @@ class Bubblewrap(Sandbox):
     128 + n when signal n ended that. When it is killed, or the thread that spawned it ends, the command and all
     that it started are killed too.
 
-    The commands of a `group` have one network without an outside together where we may make it, which takes root:
-    that saves the time to make one for each, and lets one command use a server that another has started.
+    The commands of a `group` have one network without an outside together, where we may make it: that lets one
+    command use a server that another has started.
     """
 
     tier = Tier.BUBBLEWRAP
@@ -98,7 +105,7 @@ class Bubblewrap(Sandbox):
         self._kernel = Kernel(machine.numbers)
         self._lock = threading.Lock()
         self._shares = False
-        self._network: Network | None = None
+        self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
 
     def group(self) -> Bubblewrap:
@@ -136,9 +143,10 @@ class Bubblewrap(Sandbox):
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
             again, more = repeat_mounts([*files, *inner], access, stack)
+            entering = self._enter_network(access, stack)
             options = [
                 *_ALWAYS,
-                *self._network_words(access, stack),
+                *(() if access.network or entering is not None else ("--unshare-net",)),
                 *files,
                 *inner,
                 *again,
@@ -152,7 +160,7 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [self._program, "--args", str(arguments), "--", *argv],
+                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
                 (stdin, stdout, stderr),
@@ -169,23 +177,31 @@ class Bubblewrap(Sandbox):
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
 
-    def _network_words(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...]:
-        """What gives the command its network; the one of the group is entered here, until the stack is closed."""
-        if access.network:
-            return ()
+    def make_socket(self, family: int) -> socket.socket | None:
+        shared = self._shared_network()
+        return None if shared is None else shared.make_socket(self._kernel, family)
+
+    def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
+        """Enter the network of the group until the stack is closed; the words to start by, None without one."""
+        shared = None if access.network else self._shared_network()
+        with confinement_errors():
+            return None if shared is None else shared.enter(self._kernel, stack)
+
+    def _shared_network(self) -> Network | UserNetwork | None:
+        """The network of the group, made with its first use; None where none can be made."""
         with self._lock:
             if self._shares and self._network is None:
                 try:
-                    self._network = Network(self._kernel)
-                except OSError:
+                    self._network = self._make_network()
+                except (OSError, ToolError):
                     self._shares = False  # not ours to make: then every command has its own
-            shared = self._network.open() if self._shares and self._network is not None else None
-        if shared is None:
-            return ("--unshare-net",)
-        stack.callback(os.close, shared)
-        with confinement_errors():
-            stack.enter_context(enter_network(self._kernel, shared))
-        return ()
+            return self._network if self._shares else None
+
+    def _make_network(self) -> Network | UserNetwork:
+        try:
+            return Network(self._kernel)
+        except OSError:
+            return UserNetwork(self._program)
 
     def _view(self, access: AccessRules) -> tuple[str, ...]:
         """The arguments for what the command sees; ToolError when a folder of it is not there."""
@@ -212,6 +228,16 @@ class Bubblewrap(Sandbox):
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
+
+
+def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
+    """The words that start a program as the leader of a session and of the terminal, if its streams are one."""
+    if not access.terminal:
+        return argv
+    setsid = next((one for one in (f"{folder}/setsid" for folder in _FIRST) if os.access(one, os.X_OK)), None)
+    if setsid is None:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
+    return [setsid, "-c", *argv]
 
 
 def _close_with(stack: ExitStack, fd: int) -> int:

@@ -140,6 +140,7 @@ def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
 def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
     from toolroll.host.sandbox.confined_start import LandlockSandbox
+    from toolroll.host.sandbox.keeper import why_no_sockets
     from toolroll.host.sandbox.syscalls import Kernel
 
     kernel = Kernel(here.numbers)
@@ -147,7 +148,9 @@ def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
     if not abi:
         return None, "this kernel has no Landlock, or has it switched off"
     missing = [what for since, what in landlock.MISSING if abi < since]
-    return LandlockSandbox(here, kernel, abi), f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
+    detail = f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
+    why = why_no_sockets()
+    return LandlockSandbox(here, kernel, abi), f"{detail}, no sockets for commands ({why})" if why else detail
 
 
 def _trial(sandbox: Sandbox) -> str:

@@ -10,14 +10,16 @@ environment of our process through it: meanwhile our process is not dumpable, wh
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import struct
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
@@ -26,10 +28,12 @@ from toolroll.host.runtime.launcher import (
     Sandbox,
     folder_path,
     is_beneath,
+    lead_terminal,
     prepare_to_start,
     start_process,
 )
 from toolroll.host.sandbox import landlock, seccomp
+from toolroll.host.sandbox.keeper import ServedCommand, SocketKeeper, why_no_sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine, run_apart
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
@@ -52,6 +56,7 @@ _MAX_CAPABILITIES = 64
 # CAP_DAC_READ_SEARCH: to read what the modes of files deny. Landlock confines a process that has it all the same.
 _READ_SEARCH = 2
 _Key = tuple[object, ...]
+_MEMORY = ("/dev/shm",)
 
 
 class _DumpableGuard:
@@ -97,9 +102,9 @@ _dumpable = _DumpableGuard()
 class LandlockSandbox(Sandbox):
     """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
 
-    It has no world of its own to give, so some things that are harmless there cannot be had here: sockets, even
-    to talk to itself, unless the network is granted; pseudo-terminals; and shared memory with a name, which the locks
-    of Python's multiprocessing need, unless /dev/shm is among the folders that may be changed.
+    It has no world of its own to give, so some things that are harmless there cannot be had here: datagrams, and
+    pseudo-terminals. The commands of a `group` have streams to serve each other, if the kernel announces such calls,
+    and shared memory with a name, which the locks of Python's multiprocessing need, if nobody else has some.
     """
 
     tier = label = Tier.LANDLOCK
@@ -108,17 +113,31 @@ class LandlockSandbox(Sandbox):
         """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
         self._keep = _READ_SEARCH if helpers else None
         self._session = not helpers
+        self._machine = machine
         self._kernel = kernel
         self._abi = abi
         self.gaps = gaps(abi)
-        truncation = abi < landlock.TRUNCATE_ABI
+        old = seccomp.SeccompFilter(network=False, alone=False, truncation=abi < landlock.TRUNCATE_ABI)
         self._filters = {
-            network: seccomp.SeccompFilter(network, alone=False, truncation=truncation).program(machine)
-            for network in (False, True)
+            how: one.program(machine)
+            for how, one in (
+                ("none", old),
+                ("all", replace(old, network=True)),
+                ("announced", replace(old, announced=True)),
+            )
         }
+        self._keeper: SocketKeeper | None = None
+        self._shared: tuple[str, ...] = ()
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
-        weakref.finalize(self, _close, self._rulesets)
+        weakref.finalize(self._lock, _close, self._rulesets)  # of the last one of a group
+
+    def group(self) -> LandlockSandbox:
+        """With streams by which its commands reach each other, and shared memory, where both can be had."""
+        other = copy.copy(self)
+        other._shared = _MEMORY if _is_unused(_MEMORY) else ()
+        other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
+        return other
 
     def spawn(
         self,
@@ -135,30 +154,56 @@ class LandlockSandbox(Sandbox):
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(access)
-        rules = self._ruleset(access)
+        streams, argv = (stdin, stdout, stderr), lead_terminal(argv, access)
 
         def start() -> ChildProcess:
+            return start_process(argv, folder_path(cwd), env, streams, pass_fds, session=self._session)
+
+        return self._start(access, start)
+
+    def _start(self, access: AccessRules, start: Callable[[], ChildProcess]) -> ChildProcess:
+        rules = self._ruleset(access)
+        keeper = None if access.network else self._keeper
+        way = "all" if access.network else "none" if keeper is None else "announced"
+        listeners: list[int] = []
+
+        def confine() -> None:
+            self._kernel.no_new_privileges()
+            _drop_capabilities(self._kernel, keep=self._keep)
+            landlock.restrict(self._kernel, rules)
+
+        def start_confined() -> ChildProcess:
             with confinement_errors():
                 self._kernel.no_new_privileges()
-                _drop_capabilities(self._kernel, keep=self._keep)
-                seccomp.install(self._kernel, self._filters[access.network])
-                landlock.restrict(self._kernel, rules)
-            return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session)
+                listener = seccomp.install(self._kernel, self._filters[way], announced=keeper is not None)
+                if keeper is not None:
+                    listeners.append(listener)
+                confine()
+            return start()
 
         try:
             with _dumpable.held(self._kernel):
-                return run_apart(start, _end)
-        finally:
+                process = run_apart(start_confined, _end)
+        except BaseException:
+            for fd in (rules, *listeners):
+                os.close(fd)
+            raise
+        if keeper is None:
             os.close(rules)
+        else:
+            keeper.add(ServedCommand(listeners[0], process.pid, confine, lambda: os.close(rules)))
+        return process
 
     def _ruleset(self, access: AccessRules) -> int:
         """A descriptor, for the caller to close, of the rules for this access; those used last are kept."""
+        if access.terminal:  # the next one of this name is another
+            return landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
         own = system()
         identities = map(_identity, (*access.write, "", *access.read, "", *access.hide))
-        key = (own, access.network, access.system, *identities)
+        key = (own, access.network, access.system, self._shared, *identities)
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
-                found = landlock.ruleset(self._kernel, self._abi, _rules(access), network=access.network)
+                found = landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
                 self._rulesets[key] = found
                 while len(self._rulesets) > _MOST_RULESETS:
                     os.close(self._rulesets.popitem(last=False)[1])
@@ -172,13 +217,14 @@ def gaps(abi: int) -> tuple[str, ...]:
         "files outside: whether they are there, their size and times (stat), and to their owner chmod, chown, utime",
         "the repository: its hooks and settings can be changed for a moment, until the change is seen and undone",
         "other processes: their names and arguments (ps), and to their user their priority",
+        "shared memory: what a program of the user puts into /dev/shm while commands run, if it was empty before",
     ]
     if abi < 6:
         found.append("other processes of the user: signals can be sent to them")
     return tuple(found)
 
 
-def _rules(access: AccessRules) -> list[tuple[str, int]]:
+def _rules(access: AccessRules, shared: tuple[str, ...]) -> list[tuple[str, int]]:
     own = system()
     hidden = [path for path in access.hide if os.path.lexists(path)]
     theirs = (*own.folders, *own.files, *own.settings, PROC) if access.system else ()
@@ -188,9 +234,22 @@ def _rules(access: AccessRules) -> list[tuple[str, int]]:
     return [
         *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden and access.system else ()),
-        *((path, landlock.DEVICE) for path in DEVICES),
-        *((path, landlock.WRITE) for path in access.write),
+        *((path, landlock.DEVICE) for path in (*DEVICES, *filter(None, [access.terminal]))),
+        *((path, landlock.WRITE) for path in (*access.write, *shared)),
     ]
+
+
+def _is_unused(folders: tuple[str, ...]) -> bool:
+    """Whether no program has anything in these folders that a command could open: Landlock grants a folder whole."""
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                found = [entry.stat(follow_symlinks=False) for entry in entries]
+        except OSError:
+            return False
+        if any(one.st_uid == os.geteuid() or one.st_mode & 0o077 for one in found):
+            return False
+    return True
 
 
 def _check(access: AccessRules) -> None:

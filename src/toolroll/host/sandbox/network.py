@@ -1,25 +1,48 @@
-"""A network namespace for commands alone: made once, entered by the thread that starts one of them."""
+"""A network for the commands of one kit, with a loopback and nothing else: made once, entered by each of them.
+
+As root our own process makes it, and the thread that starts a command enters it for a moment. Else a small process
+makes it together with a user namespace, and each command is started through `nsenter`, which enters both.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 import struct
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process, wait_for
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
 _UP = 0x1 | 0x40  # IFF_UP, IFF_RUNNING
 _HERE = "/proc/thread-self/ns/net"
+_ENTER = ("/usr/bin/nsenter", "/bin/nsenter", "/usr/local/bin/nsenter", "/run/current-system/sw/bin/nsenter")
+# All files are there and none can be written: what counts are the namespaces. It ends with us, when `read` does. It is
+# in our namespace of processes, so that its number is the one that we know it by.
+_HELPER = (
+    *("--unshare-user", "--unshare-net", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"),
+    *("--", "/bin/sh", "-c", "echo $$; read _"),
+)
+_GIVE_SOCKET = """
+import socket, sys
+with socket.socket(fileno=0) as to, socket.socket(int(sys.argv[1]), socket.SOCK_STREAM) as made:
+    socket.send_fds(to, [b"."], [made.fileno()])
+"""
+_SECONDS = 10.0  # for a small process of ours
 
 
 class Network:
-    """A network namespace with a loopback and nothing else. Processes in it stay there when it is closed."""
+    """A network namespace. Processes in it stay there when it is closed."""
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
@@ -32,9 +55,91 @@ class Network:
         with self._lock:  # the number of a closed one could be that of our own network when it comes to be entered
             return os.dup(self._fd) if self._end.alive else None
 
+    def enter(self, kernel: Kernel, stack: ExitStack) -> tuple[str, ...] | None:
+        """Start what follows in it, until the stack is closed, with these words before it; None when it is closed."""
+        shared = self.open()
+        if shared is None:
+            return None
+        stack.callback(os.close, shared)
+        stack.enter_context(enter_network(kernel, shared))
+        return ()
+
+    def make_socket(self, kernel: Kernel, family: int) -> socket.socket | None:
+        """A stream socket in it; None when it is closed."""
+
+        def make() -> socket.socket | None:
+            with ExitStack() as stack:
+                return None if self.enter(kernel, stack) is None else socket.socket(family, socket.SOCK_STREAM)
+
+        return run_apart(make)
+
     def close(self) -> None:
         with self._lock:
             self._end()
+
+
+class UserNetwork:
+    """The same for who is not root: a network in a user namespace, held by a process that waits for our end."""
+
+    def __init__(self, bubblewrap: str) -> None:
+        """OSError where none can be made."""
+        self._program = next((one for one in _ENTER if os.access(one, os.X_OK)), "")
+        if not self._program:
+            raise FileNotFoundError(_ENTER[0])
+        self._helper = start_process([bubblewrap, *_HELPER], "/", {}, (PIPE, PIPE, DEVNULL))
+        self._end = weakref.finalize(self, _end_helper, self._helper)
+        self._pid = _read_pid(self._helper)
+        if not self._pid:
+            self._end()
+            raise PermissionError("no user namespace")
+
+    def enter(self, kernel: Kernel, stack: ExitStack) -> tuple[str, ...] | None:  # noqa: ARG002
+        """The words that start a program in it; None when it is closed."""
+        if not self._end.alive or self._helper.poll() is not None:
+            return None
+        return (self._program, "--preserve-credentials", "--target", str(self._pid), "--user", "--net", "--")
+
+    def make_socket(self, kernel: Kernel, family: int) -> socket.socket | None:
+        """A stream socket in it; None when it is closed."""
+        with ExitStack() as stack:
+            words = self.enter(kernel, stack)
+            if words is None:
+                return None
+            ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
+            code = [sys.executable, "-I", "-S", "-c", _GIVE_SOCKET, str(int(family))]
+            process = start_process([*words, *code], "/", {}, (theirs.fileno(), DEVNULL, DEVNULL))
+            theirs.close()
+            ours.settimeout(_SECONDS)
+            try:
+                _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+            finally:
+                ours.close()
+                process.wait()
+            return socket.socket(fileno=fds[0]) if fds else None
+
+    def close(self) -> None:
+        self._end()
+
+
+def _end_helper(helper: ChildProcess) -> None:
+    for pipe in (helper.stdin, helper.stdout):
+        if pipe is not None:
+            pipe.close()
+    if wait_for(helper, _SECONDS) is None:
+        helper.kill()
+        helper.wait()
+
+
+def _read_pid(helper: ChildProcess) -> int:
+    """The process in the network, as it names itself once it runs there; 0 if it does not."""
+    assert helper.stdout is not None
+    told = b""
+    while not told.endswith(b"\n"):
+        piece = helper.stdout.read(16)
+        if not piece:
+            return 0
+        told += piece
+    return int(told)
 
 
 @contextmanager

@@ -21,10 +21,18 @@ _NUMBER, _ARCH, _ARGS = 0, 4, 16  # where these are in what the kernel shows to 
 _ALLOW: Instruction = (_RETURN, 0, 0, 0x7FFF0000)
 _X32 = 0x40000000
 _SET_MODE_FILTER = 1
+_ANNOUNCE: Instruction = (_RETURN, 0, 0, 0x7FC00000)
+_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 _NETLINK_ROUTE = 0
+_TCP = 6
+_FAST_OPEN = 0x20000000  # a flag of sending, by which a socket is connected
+# Options of sockets by their level: all but these, which change where packets go; or these alone. Routes by other
+# machines (IP_OPTIONS, IPV6_RTHDR) would carry a packet out whose address was found to be good.
+_OPTIONS_BUT = {1: (25, 62), _TCP: (30, 31)}  # SO_BINDTODEVICE, SO_BINDTOIFINDEX; TCP_FASTOPEN_CONNECT, TCP_ULP
+_OPTIONS_ONLY = {0: (1, 2), 41: (16, 26, 67)}  # IP_TOS, IP_TTL; IPV6_UNICAST_HOPS, IPV6_V6ONLY, IPV6_TCLASS
 # New mount, cgroup, uts, ipc, user, pid and network namespaces; a new time namespace is no flag of clone.
 _NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: both can type for the user
@@ -57,6 +65,8 @@ class SeccompFilter:
     alone: bool  # the command has namespaces of its own, so that it finds no other processes, queues and sockets
     truncation: bool = False
     """The filter also keeps files that may only be read from being emptied, as Landlock does since ABI 3."""
+    announced: bool = False
+    """Streams may be had, and the calls that give them an address are announced to whoever has the listener."""
 
     def program(self, machine: Machine) -> bytes:
         """The instructions, as the kernel and bubblewrap read them.
@@ -79,6 +89,8 @@ class SeccompFilter:
         blocks["ioctl"] = [_argument(1), *(step for one in _TERMINAL_INPUT for step in _refuse_if(one)), _ALLOW]
         blocks["socket"] = self._socket()
         blocks["socketpair"] = self._socketpair()
+        if self.announced:
+            blocks |= _announced()
         if not self.alone:  # limits of another process could end it
             blocks["prlimit64"] = [_argument(0), (_EQUAL, 1, 0, 0), _refuse(), _ALLOW]
         if self.truncation:
@@ -89,6 +101,8 @@ class SeccompFilter:
         return blocks
 
     def _socket(self) -> list[Instruction]:
+        if self.announced:
+            return _streams()
         families = [_INET, _INET6] if self.network or self.alone else []
         if self.alone and not self.network:
             families.append(_UNIX)  # with a network of its own it can name only its own sockets
@@ -157,12 +171,42 @@ def _search(spans: Sequence[tuple[int, Block]]) -> list[Instruction]:
     return [*jumps, *ending]
 
 
-def install(kernel: Kernel, program: bytes) -> None:
-    """Put the filter upon the calling thread, for good; it must have given up new privileges."""
+def install(kernel: Kernel, program: bytes, *, announced: bool = False) -> int:
+    """Put the filter upon the calling thread, for good; it must have given up new privileges.
+
+    `announced`: the result is a descriptor, for the caller to close, by which announced calls are received. A call that
+    was received waits for its answer whatever signal comes but one that kills: under a timer it would never end.
+    """
     import ctypes
 
+    flags = _NEW_LISTENER | _WAIT_KILLABLE if announced else 0
     code = ctypes.create_string_buffer(program, len(program))
-    kernel.call("seccomp", _SET_MODE_FILTER, 0, struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    words = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    return kernel.call("seccomp", _SET_MODE_FILTER, flags, words)
+
+
+def _streams() -> list[Instruction]:
+    """Sockets of TCP and unix streams, and those that list the network's interfaces."""
+    stream = [_argument(1), (_AND, 0, 0, _TYPE), (_EQUAL, 1, 0, _STREAM), _refuse()]
+    plain = [_argument(2), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, _TCP), _refuse(), _ALLOW]
+    listing = [_argument(2), (_EQUAL, 1, 0, _NETLINK_ROUTE), _refuse(), _ALLOW]
+    families = [(_EQUAL, 4 - at, 0, one) for at, one in enumerate((_INET, _INET6, _UNIX))]  # to `stream`
+    netlink = (_EQUAL, 1 + len(stream) + len(plain), 0, _NETLINK)
+    return [_argument(0), *families, netlink, _refuse(), *stream, *plain, *listing]
+
+
+def _announced() -> dict[str, list[Instruction]]:
+    """What gives a socket an address is announced; what would do the same in another way is refused."""
+    found = {name: [_ANNOUNCE] for name in ("bind", "connect", "listen")}
+    for name, flags in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        found[name] = [_argument(flags), (_ANY_BIT, 0, 1, _FAST_OPEN), _refuse(), _ALLOW]
+    options = [_argument(1)]
+    for level, numbers in (_OPTIONS_BUT | _OPTIONS_ONLY).items():
+        hit, other = (_refuse(), _ALLOW) if level in _OPTIONS_BUT else (_ALLOW, _refuse())
+        decide = [_argument(2), *(step for one in numbers for step in ((_EQUAL, 0, 1, one), hit)), other]
+        options += [(_EQUAL, 0, len(decide), level), *decide]
+    found["setsockopt"] = [*options, _refuse()]
+    return found
 
 
 def _argument(index: int) -> Instruction:

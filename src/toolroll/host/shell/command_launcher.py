@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,13 +17,14 @@ from toolroll.host.approval.auto_run import AutoRunFiles, note
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
 from toolroll.policy.limits import Limits
-from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
     from toolroll.host.capture.capture import CaptureWatch, Writer
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
@@ -112,10 +113,19 @@ class StartedCommand:
     """What it has changed in the workspace, as far as that is known by now."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Its environment without what earlier commands have exported."""
+    refused: Callable[[float], list[str]] = lambda _: []
+    """Which hosts commands were refused since a time, in words."""
+    access: AccessRules | None = None
+    """What it may reach."""
+
+    def relabel(self, text: str) -> str:
+        """A text of the command, with the path of the workspace in place of that of a fork."""
+        alias = self.access.alias if self.access is not None else ""
+        return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
-        return [*self.restored, *([note(self.auto_run)] if self.auto_run else [])]
+        return [*self.refused(self.at), *self.restored, *([note(self.auto_run)] if self.auto_run else [])]
 
     def job_notes(self) -> list[str]:
         """The same for a job, with what it has changed."""
@@ -129,7 +139,7 @@ class CommandLauncher:
         self,
         root: Root,
         spill: Spill,
-        policy: Policy,
+        guard: Guard,
         limits: Limits,
         environ: Mapping[str, str],
         git: GitGuard,
@@ -137,7 +147,8 @@ class CommandLauncher:
     ) -> None:
         self._root = root
         self._spill = spill
-        self._policy = policy
+        self._policy = guard.policy
+        self._network = CommandNetwork(guard, environ, root.folders)
         self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
         self._environ = environ
         self._git = git
@@ -186,7 +197,7 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            first = self._first_environment(argv, writes)
+            first, began = self._first_environment(argv, writes), time.time()
             env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
@@ -207,7 +218,8 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *watched.notes, first)
+        told = *watched.notes, first, self._network.lines, access
+        return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -246,7 +258,8 @@ class CommandLauncher:
                 from toolroll.policy import environment
 
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
-                self._env = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
+                own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
+                self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
 
     def variable(self, name: str) -> str:
@@ -257,6 +270,7 @@ class CommandLauncher:
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
         self._end()
+        self._network.close()
         with self._lock:
             temp, self._temp = self._temp, None
             if self._sandbox is not None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolroll.host.files.spill import Spill
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text.shell.hints import hint
 from toolroll.text.terminal import clean, is_binary
 from toolroll.text.truncate import Keep, bound
 
@@ -69,6 +68,8 @@ class CommandRun:
         return ended.seconds if ended is not None else self.job.seconds if self.job else 0.0
 
     def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
+        if self.job is not None and self.job.screen is not None:
+            return ShownOutput(self.job.screen.look().text, None, self.launched.running.output.total)
         return show_output(self.launched.running.output, self.spill, most, keep)
 
     def show_errors(self, most: int, keep: Keep = "middle") -> ShownOutput:
@@ -169,27 +170,39 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     said = f"{shown.text}\n{errors.text}"
     failed = ran.outcome == "exited" and bool(ran.status)
     missing = programs.find_missing(said) if failed else None
-    why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
+    why = _explain(said, ran.launched) if failed or ran.outcome == "timed_out" else ""
     how = programs.how_to_install(missing) if missing else None
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes(), ran.note)
     code = exit_code(ran.status)
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code}
     began = int(ran.launched.at * 1000)
     return CommandResult(
-        output=shown.text,
-        errors=errors.text,
+        output=ran.launched.relabel(shown.text),
+        errors=ran.launched.relabel(errors.text),
         exit_code=code,
         outcome=ran.outcome,
         job=ran.job.id if ran.job else None,
-        cwd=ran.launched.cwd,
+        cwd=ran.launched.relabel(ran.launched.cwd),
         seconds=round(ran.seconds, 3),
         start=began,
         end=began + int(ran.seconds * 1000),
         missing=missing,
         note="\n".join(filter(None, notes)),
-        more=Suggestion("job", {"action": "output", "id": ran.job.id}) if ran.job else None,
+        more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
     )
+
+
+def _suggest(job: Job) -> Suggestion:
+    return Suggestion("job", {"action": "screen" if job.screen else "output", "id": job.id})
+
+
+def _explain(said: str, launched: StartedCommand) -> str:
+    """What stood in the way of a command that failed, where its output shows it."""
+    from toolroll.host.shell.explain import explain
+    from toolroll.text.shell.hints import hint
+
+    return hint(said) or explain(said, launched)
 
 
 def check_end(ran: CommandRun, most: int, keep: Keep = "middle") -> None:

@@ -19,6 +19,7 @@ from toolroll.text.terminal import clean
 from toolroll.text.truncate import Keep, bound
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.call import Call
     from toolroll.host.shell.supervisor import RunningCommand
 
 
@@ -86,11 +87,15 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
+    def on(self, call: Call, _repository: object = None) -> Shell:
+        """A repository elsewhere is not looked at."""
+        return super().on(call)
+
     def run_on(
         self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
     ) -> CommandRun:
         """`run`: what a shell elsewhere ends with is not known."""
-        if background:
+        if background or how.pop("terminal", False):
             refuse()
         return self.run(text or ":" if choice.remember == "reset" else text, cwd=cwd, seconds=seconds, **how)
 
@@ -104,7 +109,6 @@ class ExecShell(Shell):
         detach_after: float | None = None,  # noqa: ARG002 - there are no jobs elsewhere
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,  # noqa: ARG002
         captured: bool = True,
     ) -> CommandRun:
         ops = self._ops

@@ -3,8 +3,19 @@
 Front: `judge`. Imports only `policy.decision`.
 """
 
-from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
+from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, PUBLISHING, GitRule
+from toolroll.policy.git.stakes import GitStake, find_stake
 from toolroll.policy.git.values import check_value
 from toolroll.policy.git.verdict import find_loss, judge
 
-__all__ = ["DESTRUCTIVE", "FOREIGN", "GitRule", "check_value", "find_loss", "judge"]
+__all__ = [
+    "DESTRUCTIVE",
+    "FOREIGN",
+    "PUBLISHING",
+    "GitRule",
+    "GitStake",
+    "check_value",
+    "find_loss",
+    "find_stake",
+    "judge",
+]

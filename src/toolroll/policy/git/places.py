@@ -69,7 +69,7 @@ def lost(key: str, words: GitWords) -> str | None:
         return "overwrites or deletes a branch of the remote"
     if key in ("fetch", "pull") and any(_forced(one) for one in words.names[1:]):
         return "overwrites local branches"
-    if key == "checkout" and _takes_files(words):
+    if key == "checkout" and takes_files(words):
         return "overwrites files of the working tree"
     if key == "reset" and _moves_branch(words):
         return "takes commits from the branch"
@@ -116,7 +116,8 @@ def _forced(refspec: str) -> bool:
     return refspec.startswith("+") and bool(target) and not target.startswith("refs/remotes/")
 
 
-def _takes_files(words: GitWords) -> bool:
+def takes_files(words: GitWords) -> bool:
+    """Whether `git checkout` with these words takes files, not a branch."""
     if words.paths:
         return True
     if words.has(_CREATING):

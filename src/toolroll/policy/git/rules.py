@@ -51,10 +51,10 @@ DESTRUCTIVE: tuple[GitRule, ...] = (
     GitRule("push|send-pack|http-push", "-f --force --force-with-lease --force-if-includes --mirror",
         "overwrites what others may have pushed",
         ("push -f", "push -qf", "push --forc origin main", "push origin main --force-with-lease=main", "push --mirror"),
-        unless=_DRY, fine=("push origin force", "push -o --force origin", "push --dry-run --force")),
+        unless=_DRY, fine=("push origin force", "push -o --force origin", "push --dry-run --force"), final=True),
     GitRule("push|send-pack|http-push", "-d -D --delete --prune", "deletes branches or tags of the remote",
         ("push origin --delete main", "push -d origin v1", "push --prune origin", "push origin --del main"),
-        unless=_DRY, fine=("push origin delete",)),
+        unless=_DRY, fine=("push origin delete",), final=True),
     GitRule("fetch|pull", "-f --force -u --update-head-ok", "overwrites local branches",
         ("fetch --force origin main:main", "pull -f"), unless="--dry-run",
         fine=("fetch origin main:main", "fetch --all")),
@@ -128,6 +128,12 @@ DESTRUCTIVE: tuple[GitRule, ...] = (
         fine=("notes add -m -f",)),
 )  # fmt: skip
 """Work would be lost, here or on a remote. A caller may be allowed this by name."""
+
+PUBLISHING: tuple[GitRule, ...] = (
+    GitRule("push|send-pack|http-push|lfs push", "", "sends commits to a remote, where others see them",
+        ("push", "push origin main", "lfs push origin main"), unless=_DRY, fine=("push --dry-run", "fetch")),
+)  # fmt: skip
+"""What no undo takes back, although nothing is lost here."""
 
 FOREIGN: tuple[GitRule, ...] = (
     GitRule(_SHOWS, "--output", "writes a file",

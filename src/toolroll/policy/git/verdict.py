@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolroll.policy.decision import Verdict
 from toolroll.policy.git import places
-from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
+from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, PUBLISHING, GitRule
 from toolroll.policy.git.verbs import CHANGES, GROUPS, LISTS, READS
 from toolroll.policy.git.words import GitOptionSpec, GitWords, parse_option_spec, split_words
 from toolroll.policy.paths import climbs
@@ -50,22 +50,33 @@ def judge(argv: Sequence[str], *, destructive: bool = False) -> Verdict:
 
 
 def find_loss(argv: Sequence[str], *, final: bool = False) -> str | None:
-    """What work a command that begins with "git" would lose, or None; `final`: only what git cannot bring back.
+    """What work a command that begins with "git" would lose or publish, or None.
 
-    What it reaches or runs is not judged here.
+    `final`: only what git cannot bring back. What it reaches or runs is not judged here.
     """
-    words = list(argv[1:])
-    while words and words[0].startswith("-"):
-        words = words[2 if words[0] in _WITH_VALUE else 1 :]
-    if not words:
+    call = read_call(argv)
+    if call is None:
         return None
-    call = _read(words[0], words[1:])
-    reason = _broken([rule for rule in call.losing if rule.final], call.words) if final else _lost(call)
+    losing = [rule for rule in call.losing if rule.final]
+    reason = (_broken(losing, call.words) or _final_refspec(call)) if final else _lost(call)
+    reason = reason or _broken([rule for rule in PUBLISHING if call.key in rule.names], call.words)
     return reason and f"`git {call.key}` {reason}."
 
 
+def read_call(argv: Sequence[str]) -> GitCall | None:
+    """The verb and the words of a command that begins with "git"; None without a verb."""
+    words = list(argv[1:])
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] in _WITH_VALUE else 1 :]
+    return _read(words[0], words[1:]) if words else None
+
+
+def _final_refspec(call: GitCall) -> str | None:
+    return places.lost(call.key, call.words) if call.key in ("push", "send-pack") else None
+
+
 @dataclass(frozen=True, slots=True)
-class _Call:
+class GitCall:
     """A verb with its words taken apart, and the rules for it."""
 
     key: str
@@ -75,7 +86,7 @@ class _Call:
     losing: list[GitRule]
 
 
-def _read(verb: str, rest: list[str]) -> _Call:
+def _read(verb: str, rest: list[str]) -> GitCall:
     key = _key(verb, rest)
     reaching, losing = ([rule for rule in rules if {key, verb} & rule.names] for rules in (FOREIGN, DESTRUCTIVE))
     known = parse_option_spec(READS.get(key) or CHANGES.get(key) or READS.get(verb) or CHANGES.get(verb, ""))
@@ -84,10 +95,10 @@ def _read(verb: str, rest: list[str]) -> _Call:
     words = split_words(rest, known, more)
     if key != verb:
         words.names = words.names[1:]
-    return _Call(key, words, known, reaching, losing)
+    return GitCall(key, words, known, reaching, losing)
 
 
-def _lost(call: _Call) -> str | None:
+def _lost(call: GitCall) -> str | None:
     return _broken(call.losing, call.words) or places.lost(call.key, call.words)
 
 

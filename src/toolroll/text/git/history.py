@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from toolroll.result import Status
 from toolroll.text.git.changes import FileCounts, describe_total, parse_counts
-from toolroll.text.git.names import show_text
+from toolroll.text.git.names import show_path, show_text
 
 COMMIT = "%x00%H%x00%h%x00%an%x00%ae%x00%aI%x00%D%x00%P%x00"
 """The format of a commit's head; the subject or the message follows, then one more NUL."""
@@ -15,6 +15,7 @@ BRANCH = "%00".join((
     "%(contents:subject)",
 ))  # fmt: skip
 STASH = "%gd%x00%aI%x00%gs"
+TAG = "%(refname:strip=2)%00%(objectname:short)%00%(*objectname:short)%00%(contents:subject)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,48 @@ class Stashes:
         return "\n".join(rows) or "No stashes."
 
 
+@dataclass(frozen=True, slots=True)
+class GitTag:
+    """A name for a commit."""
+
+    name: str
+    commit: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitTags:
+    """All tags."""
+
+    tags: list[GitTag]
+
+    def __str__(self) -> str:
+        rows = (f"{show_text(one.name)} {one.commit} {show_text(one.subject)}".rstrip() for one in self.tags)
+        return "\n".join(rows) or "No tags."
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """A working tree of the repository."""
+
+    path: str
+    commit: str
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Worktrees:
+    """All working trees of the repository, the main one first."""
+
+    worktrees: list[Worktree]
+
+    def __str__(self) -> str:
+        rows = self.worktrees
+        return "\n".join(
+            f"{show_path(one.path)} {one.commit[:10]} {show_text(one.branch or '(no branch)')}" for one in rows
+        )
+
+
 def parse_commit(record: str) -> tuple[Commit, str]:
     """A commit from `COMMIT`, its message and a NUL; and what follows."""
     _, full, short, author, email, date, refs, parents, message, rest = record.split("\0", 9)
@@ -179,6 +222,22 @@ def parse_stashes(printed: str) -> Stashes:
     """What was put aside."""
     rows = (line.split("\0", 2) for line in printed.split("\n") if line.count("\0") >= 2)
     return Stashes([Stash(*row) for row in rows])
+
+
+def parse_tags(printed: str) -> GitTags:
+    """The tags; of an annotated one the commit that it names."""
+    rows = (line.split("\0", 3) for line in printed.split("\n") if line.count("\0") >= 3)
+    return GitTags([GitTag(name, commit or own, subject) for name, own, commit, subject in rows])
+
+
+def parse_worktrees(printed: str) -> Worktrees:
+    """The working trees from `worktree list --porcelain -z`."""
+    found = []
+    for record in filter(None, printed.split("\0\0")):
+        row = dict(line.partition(" ")[::2] for line in record.split("\0"))
+        branch = row.get("branch", "").removeprefix("refs/heads/") or None
+        found.append(Worktree(row.get("worktree", ""), row.get("HEAD", ""), branch))
+    return Worktrees(found)
 
 
 def _branch_line(one: Branch) -> str:

@@ -8,8 +8,17 @@ from typing import Literal
 
 from toolroll.text.escape import escape_text
 
-Action = Literal["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame"]
-Sub = Literal["list", "create", "switch", "delete", "save", "pop", "drop"]
+Action = Literal[
+    "status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame", "conflicts", "resolve", "merge",
+    "rebase", "cherry-pick", "revert", "restore", "reset", "tag", "worktree", "fetch", "pull", "push",
+]  # fmt: skip
+Sub = Literal[
+    "list", "create", "switch", "delete", "save", "pop", "drop", "continue", "abort", "skip", "ours", "theirs", "soft",
+    "hard", "staged", "rebase",
+]  # fmt: skip
+LISTING: frozenset[str] = frozenset({"branch", "stash", "tag", "worktree"})
+"""Actions that only look when `sub` is "list"."""
+LOOKING: frozenset[str] = frozenset({"status", "diff", "log", "show", "blame", "conflicts"})
 
 _GLOB = re.compile(r"[*?\[]")
 

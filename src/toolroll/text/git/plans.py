@@ -6,16 +6,23 @@ A plan is a generator: it yields commands, receives the output of each, and retu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from toolroll.result import ErrorCode, ToolError
-from toolroll.text.git import history
+from toolroll.text.git import conflicts, history, operations, remotes
 from toolroll.text.git.blame import Blame, parse_blame
 from toolroll.text.git.changes import Diff, parse_part
 from toolroll.text.git.names import Action, Sub, show_text
-from toolroll.text.git.status import RepositoryStatus, parse_status
+from toolroll.text.git.requests import (
+    GitChange,
+    GitCommand,
+    GitRequest,
+    Plan,
+    invalid,
+    look_at_status,
+    make_refusal,
+    read_status,
+)
 
 _HEAD = f"--format={history.COMMIT}"
 _RAW = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative", "-z", "--numstat")
@@ -23,69 +30,6 @@ _LINES = re.compile(r"\s*(0*[1-9]\d{0,8})(?:\s*[-,:]\s*(\d{1,9}))?\s*")
 _STASH = re.compile(r"(?:stash@)?\{?(\d{1,6})\}?")
 _GITLINK = re.compile(r"160000 \S+ \d\t(.*)", re.DOTALL)
 _EMBEDDED = re.compile(r"adding embedded git repository: (.*)")
-_SHARED: frozenset[str] = frozenset({"list"})
-
-
-@dataclass(frozen=True, slots=True)
-class GitRequest:
-    """A call whose values were checked: none of them can become an option or lead elsewhere."""
-
-    action: Action
-    sub: Sub = "list"
-    files: tuple[str, ...] = ()
-    path: str = ""
-    """The only one of them, without magic."""
-    ref: str | None = None
-    name: str | None = None
-    message: str | None = None
-    limit: int = 10
-    lines: str | None = None
-    force: bool = False
-    prefix: str = ""
-    """What git puts before paths of the workspace, when its working tree is larger."""
-    inside: str = ""
-    """What is before paths of the working tree, when that is a folder of the workspace."""
-
-    @property
-    def changes(self) -> bool:
-        return self.action in ("add", "commit") or self.sub not in _SHARED
-
-
-@dataclass(frozen=True, slots=True)
-class GitCommand:
-    """The words behind `git`."""
-
-    words: tuple[str, ...]
-    changes: bool = False
-    strict: bool = False
-    """A file that is to go through a filter is an error."""
-    may_fail: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GitOutput:
-    """What became of a command."""
-
-    out: str
-    errors: str = ""
-    status: int = 0
-    ongoing: str = ""
-    """What the repository is in the middle of afterwards, such as "merge"."""
-
-
-Plan = Generator[GitCommand, GitOutput, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class GitChange:
-    """What was done, and how things stand now."""
-
-    did: str
-    now: RepositoryStatus | history.Branches | history.Stashes
-    note: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.did}\n{self.now}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +45,17 @@ class CommittedFile:
 
 def make_plan(asked: GitRequest) -> Plan:
     """The plan for a call; raises ToolError for a value that does not go with its action."""
-    if asked.action in ("branch", "stash"):
-        known = _BRANCH if asked.action == "branch" else _STASHES
-        if asked.sub not in known:
-            raise _invalid(f"`sub` of {asked.action!r} is one of {', '.join(known)}, not {asked.sub!r}.")
-        return known[asked.sub](asked)
-    if asked.sub != "list":
-        raise _invalid(f"`sub` goes with the actions branch and stash, not with {asked.action!r}.")
-    return _ACTIONS[asked.action](asked)
+    found = _PLANS.get((asked.action, asked.sub))
+    if found is not None:
+        return found(asked)
+    known = [sub for action, sub in _PLANS if action == asked.action]
+    if known == ["list"]:
+        raise invalid(f"`sub` goes with other actions, not with {asked.action!r}. Leave it out.")
+    raise invalid(f"`sub` of {asked.action!r} is one of {', '.join(known)}, not {asked.sub!r}.")
 
 
 def _status(asked: GitRequest) -> Plan:
-    return _stands(asked, (yield _look(asked.files)))
+    return read_status(asked, (yield look_at_status(asked.files)))
 
 
 def _diff(asked: GitRequest) -> Plan:
@@ -138,7 +81,7 @@ def _log(asked: GitRequest) -> Plan:
 def _show(asked: GitRequest) -> Plan:
     ref = asked.ref or "HEAD"
     if ".." in ref.partition(":")[0]:
-        raise _invalid(f"`ref` {ref!r} is a range. `show` takes one commit; use `diff` or `log` for a range.")
+        raise invalid(f"`ref` {ref!r} is a range. `show` takes one commit; use `diff` or `log` for a range.")
     if ":" in ref and not ref.startswith(":/"):
         printed = yield GitCommand(("show", "--no-textconv", "--end-of-options", ref))
         return CommittedFile(ref, "(A binary file, which is not shown.)" if "\0" in printed.out else printed.out)
@@ -158,9 +101,11 @@ def _add(asked: GitRequest) -> Plan:
     listed = yield GitCommand(("ls-files", "--stage", "-z", "--", *asked.files))
     # To see whether a submodule has changed, git would run itself there, by the submodule's own settings.
     submodules = [found[1] for record in listed.out.split("\0") if (found := _GITLINK.fullmatch(record))]
+    if not asked.force:
+        yield from conflicts.check_markers(asked, listed.out)
     left_out = tuple(f":(exclude,literal){path}" for path in submodules)
     added = yield GitCommand(("add", "--", *asked.files, *left_out), changes=True, strict=True)
-    now = _stands(asked, (yield _look(())))
+    now = read_status(asked, (yield look_at_status(())))
     notes = [f"(Left out, being submodules: {', '.join(map(show_text, submodules))}.)"] if submodules else []
     if inner := _EMBEDDED.findall(added.errors):
         named = ", ".join(map(show_text, inner))
@@ -170,11 +115,11 @@ def _add(asked: GitRequest) -> Plan:
 
 def _commit(asked: GitRequest) -> Plan:
     if asked.message is None:
-        raise _invalid("`message` is required for a commit. Say what changed and why.")
+        raise invalid("`message` is required for a commit. Say what changed and why.")
     if asked.files and not asked.prefix:
-        raise _invalid("A commit takes what is staged, not `files`. `add` them first, then commit.")
+        raise invalid("A commit takes what is staged, not `files`. `add` them first, then commit.")
     # Asked before: a commit that finds nothing to commit looks into submodules, by the settings in them.
-    now = _stands(asked, (yield _look(())))
+    now = read_status(asked, (yield look_at_status(())))
     if not now.staged and not now.conflicts and now.ongoing != "merge":
         return history.CommitResult(None, note=f"{now}\nStage files with action `add` first.", status="partial")
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
@@ -185,12 +130,12 @@ def _commit(asked: GitRequest) -> Plan:
 
 def _blame(asked: GitRequest) -> Plan:
     if not asked.path or asked.path == ".":
-        raise _invalid("`files` must name one file to blame.")
+        raise invalid("`files` must name one file to blame.")
     span: tuple[str, ...] = ()
     if asked.lines:
         found = _LINES.fullmatch(asked.lines)
         if not found:
-            raise _invalid(f"`lines` is {asked.lines!r}. Give it as 10 or as 10-20.")
+            raise invalid(f"`lines` is {asked.lines!r}. Give it as 10 or as 10-20.")
         span = (f"-L{found[1]},{found[2] or found[1]}",)
     refs = (asked.ref,) if asked.ref else ()
     words = ("blame", "--porcelain", "--no-textconv", "--no-progress", *span, *refs, "--", asked.path)
@@ -208,24 +153,27 @@ def _blame(asked: GitRequest) -> Plan:
 
 def _branches(asked: GitRequest) -> Plan:
     if asked.name:
-        raise _invalid(f"What about branch {asked.name!r}? Set `sub` to create, switch or delete.")
+        raise invalid(f"What about branch {asked.name!r}? Set `sub` to create, switch or delete.")
     return history.parse_branches((yield _BRANCH_LIST).out)
 
 
 def _create(asked: GitRequest) -> Plan:
-    yield GitCommand(("branch", "--no-track", _named(asked), asked.ref or "HEAD"), changes=True)
+    yield GitCommand(("branch", "--no-track", operations.named(asked, "branch"), asked.ref or "HEAD"), changes=True)
     now = history.parse_branches((yield _BRANCH_LIST).out)
     return GitChange(f"Created branch {asked.name!r}.", now, "To work on it, set `sub` to switch.")
 
 
 def _switch(asked: GitRequest) -> Plan:
-    force = ("--discard-changes",) if asked.force else ()
-    yield GitCommand(("switch", "--quiet", "--no-recurse-submodules", *force, _named(asked)), changes=True)
-    return GitChange(f"Switched to branch {asked.name!r}.", _stands(asked, (yield _look(()))))
+    discard = ("--discard-changes",) if asked.force else ()
+    words = ("switch", "--quiet", "--no-recurse-submodules", *discard, operations.named(asked, "branch"))
+    yield GitCommand(words, changes=True, force=asked.force)
+    return GitChange(f"Switched to branch {asked.name!r}.", read_status(asked, (yield look_at_status(()))))
 
 
 def _delete(asked: GitRequest) -> Plan:
-    yield GitCommand(("branch", "--quiet", "-D" if asked.force else "-d", _named(asked)), changes=True)
+    yield GitCommand(
+        ("branch", "--quiet", "-D" if asked.force else "-d", operations.named(asked, "branch")), changes=True
+    )
     return GitChange(f"Deleted branch {asked.name!r}.", history.parse_branches((yield _BRANCH_LIST).out))
 
 
@@ -238,12 +186,12 @@ def _save(asked: GitRequest) -> Plan:
     paths = ("--", *asked.files) if asked.files else ()
     printed = yield GitCommand(("stash", "push", *message, *paths), changes=True)
     said = show_text(printed.out.partition("\n")[0]) or "Nothing to put aside."
-    return GitChange(said, _stands(asked, (yield _look(()))))
+    return GitChange(said, read_status(asked, (yield look_at_status(()))))
 
 
 def _pop(asked: GitRequest) -> Plan:
     yield GitCommand(("stash", "pop", "--quiet", _stash(asked)), changes=True)
-    return GitChange(f"Took back {_stash(asked)}.", _stands(asked, (yield _look(()))))
+    return GitChange(f"Took back {_stash(asked)}.", read_status(asked, (yield look_at_status(()))))
 
 
 def _drop(asked: GitRequest) -> Plan:
@@ -251,22 +199,26 @@ def _drop(asked: GitRequest) -> Plan:
     return GitChange(f"Dropped {_stash(asked)}.", history.parse_stashes((yield _STASH_LIST).out))
 
 
-_ACTIONS: dict[Action, Callable[[GitRequest], Plan]] = {
-    "status": _status,
-    "diff": _diff,
-    "log": _log,
-    "show": _show,
-    "add": _add,
-    "commit": _commit,
-    "blame": _blame,
+_PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
+    ("status", "list"): _status,
+    ("diff", "list"): _diff,
+    ("log", "list"): _log,
+    ("show", "list"): _show,
+    ("add", "list"): _add,
+    ("commit", "list"): _commit,
+    ("blame", "list"): _blame,
+    ("branch", "list"): _branches,
+    ("branch", "create"): _create,
+    ("branch", "switch"): _switch,
+    ("branch", "delete"): _delete,
+    ("stash", "list"): _stashes,
+    ("stash", "save"): _save,
+    ("stash", "pop"): _pop,
+    ("stash", "drop"): _drop,
+    **conflicts.PLANS,
+    **operations.PLANS,
+    **remotes.PLANS,
 }
-_BRANCH: dict[Sub, Callable[[GitRequest], Plan]] = {
-    "list": _branches,
-    "create": _create,
-    "switch": _switch,
-    "delete": _delete,
-}
-_STASHES: dict[Sub, Callable[[GitRequest], Plan]] = {"list": _stashes, "save": _save, "pop": _pop, "drop": _drop}
 _BRANCH_LIST = GitCommand(("for-each-ref", f"--format={history.BRANCH}", "refs/heads", "refs/remotes"))
 _STASH_LIST = GitCommand(("stash", "list", f"--format={history.STASH}"))
 
@@ -281,38 +233,12 @@ def _show_words(asked: GitRequest) -> tuple[str, ...]:
     return ("show", *_raw(asked), "--diff-merges=first-parent", f"{_HEAD}%B%x00")
 
 
-def _look(files: tuple[str, ...]) -> GitCommand:
-    words = ("status", "--porcelain=v2", "--branch", "--show-stash", "-z", "--ignore-submodules=dirty")
-    return GitCommand((*words, "--untracked-files=normal", "--", *files))
-
-
-def _stands(asked: GitRequest, looked: GitOutput) -> RepositoryStatus:
-    return parse_status(looked.out, asked.prefix, asked.inside, looked.ongoing)
-
-
-def _named(asked: GitRequest) -> str:
-    if not asked.name:
-        raise _invalid(f"Which branch? Give its `name` to {asked.sub}.")
-    return asked.name
-
-
 def _stash(asked: GitRequest) -> str:
     found = _STASH.fullmatch(asked.ref or "0")
     if not found:
-        raise _invalid(f"`ref` {asked.ref!r} is no stash. Give it as stash@{{0}}.")
+        raise invalid(f"`ref` {asked.ref!r} is no stash. Give it as stash@{{0}}.")
     return f"stash@{{{found[1]}}}"
 
 
 def _files(count: int) -> str:
     return f"{count} file{'s' if count != 1 else ''}"
-
-
-def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.VALIDATION, message)
-
-
-def make_refusal(printed: GitOutput, verb: str) -> ToolError:
-    """The error for a command that git refused."""
-    from toolroll.text.git.refusals import explain
-
-    return explain(printed.errors or printed.out, verb)

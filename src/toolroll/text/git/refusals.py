@@ -48,8 +48,50 @@ ValidationError: a branch is expected, got (?:\w+ )+'(?P<name>.*)'
 Conflict: cannot switch branch (?:while|in the middle of) (?P<name>.*)
     Branches cannot be switched while {name}. End that first: resolve and `add` what is in conflict and `commit`, or
     ask the user.
-Conflict: would be overwritten by|[Pp]lease commit your changes or stash them
+Conflict: would be overwritten by \w+:\n(?P<name>(?:\t.+\n?)+)
+    Changes that are not committed are in the way, and were kept: {name}. Commit them, or put them aside with stash
+    save.
+Conflict: would be overwritten by|[Pp]lease commit (?:your changes )?or stash them|contains uncommitted changes
+|cannot rebase: |Entry '.*' not uptodate
     Changes that are not committed are in the way, and were kept. Commit them, or put them aside with stash save.
+Conflict: is now empty|No changes - did you forget|nothing to commit, working tree clean
+    Nothing is left of this commit: what it changes is there already. Set `sub` to skip, or to abort.
+NotFound: There is no (?P<name>merge) (?:to abort|in progress)|[Nn]o (?P<other>cherry-pick or revert|rebase) in progress
+|no (?P<third>cherry-pick|revert) in progress
+    There is no {name} in progress. Action status says what is.
+NotFound: no upstream configured for branch|no tracking information for the current branch|no such branch: '.*'
+|HEAD does not point to a branch
+    The branch has no upstream. Give `ref`.
+NotFound: couldn't find remote ref (?P<name>.*)
+    The remote has no branch {name!r}. Action fetch without `ref` brings all that it has.
+PermissionDenied: could not read (?:Username|Password) for '(?P<name>[^']*)'
+|Authentication failed for '(?P<other>[^']*)'|unable to access '(?P<third>[^']*)': .* error: 40[13]
+    The remote {name} wants a user name or password, which commands here do not have. Ask the user to do it.
+PermissionDenied: Could not resolve (?:host|proxy): (?P<name>\S+)|Failed to connect to (?P<other>.*?) (?:port|after)
+|(?P<third>\S+) port \d+: Connection refused|CONNECT tunnel failed, response (?P<fourth>\d+)
+    The remote cannot be reached ({name}). Commands here reach the hosts that the setting `network` names; if it is
+    among them, it may be down. Ask the user.
+Unsupported: transport '(?P<name>.*)' not allowed
+    Remotes are reached by https, http or as folders of the workspace, not by {name!r}. Ask the user for another
+    address.
+NotFound: '(?P<name>.*)' does not appear to be a git repository|repository '(?P<other>.*)' (?:not found|does not exist)
+    There is no repository at {name!r} that could be reached from here. Ask the user to look at the remote.
+Conflict: \(stale info\)
+    The remote has moved since the last fetch. `fetch`, look at what is new there, then push again.
+Conflict: \[rejected\].*\((?:fetch first|non-fast-forward)\)|Updates were rejected
+    The remote has commits that are not here. `pull` first, then push.
+Conflict: \[remote rejected\] .*?\((?P<name>.*)\)|\[remote rejected\] \((?P<other>.*)\)
+    The remote refused it: {name}.
+Conflict: tag '(?P<name>.*)' already exists
+    There is a tag {name!r} already. Take another name, or delete it first.
+NotFound: tag '(?P<name>.*)' not found
+    There is no tag {name!r}. Action tag lists them.
+Conflict: '(?P<name>.*)' contains modified or untracked files, use --force
+    The working tree {name!r} has changes that would be lost. Commit them there, or set `force`.
+NotFound: '(?P<name>.*)' is not a working tree
+    {name!r} is no working tree of this repository. Action worktree lists them.
+Conflict: '(?P<name>.*)' already exists\n?\Z
+    There is something at {name!r} already. Take another folder.
 Conflict: CONFLICT \(|needs merge|unmerged files|[Mm]erge conflict
     There are conflicts. Action status lists the files: edit what stands between <<<<<<< and >>>>>>>, then `add`
     them. A stash that was to be taken back is kept.
@@ -78,5 +120,7 @@ def explain(said: str, verb: str) -> ToolError:
     for pattern, code, message in _RULES:
         if found := pattern.search(said):
             name = next((value for value in found.groupdict().values() if value), "")
-            return ToolError(code, message.format(name=name.strip()), details={"git": words[:2000]})
+            return ToolError(
+                code, message.format(name=", ".join(name.split("\n\t")).strip()), details={"git": words[:2000]}
+            )
     return ToolError(ErrorCode.EXECUTION, f"git {verb} failed. {words[:2000] or 'It said nothing.'}")

@@ -14,11 +14,12 @@ SENTINEL = "toolroll.guard"  # a marker setting: when git does not list it, it t
 
 _FIXED: Mapping[str, str] = {
     SENTINEL: "true",
+    "safe.directory": "*",  # what it guards against is switched off here
     # Programs.
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.pager": "cat",
-    "core.editor": "false",
+    "core.editor": ":",  # takes every text as it is, and starts nothing
     "sequence.editor": "false",
     "core.askPass": "",
     "core.sshCommand": "false",
@@ -28,6 +29,8 @@ _FIXED: Mapping[str, str] = {
     "diff.external": "",
     "interactive.diffFilter": "cat",
     "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "tag.forceSignAnnotated": "false",
     "log.showSignature": "false",
     "gpg.program": "false",
     "gpg.openpgp.program": "false",
@@ -38,10 +41,16 @@ _FIXED: Mapping[str, str] = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
+    "http.saveCookies": "false",
+    "http.lowSpeedLimit": "1",  # bytes a second
+    "http.lowSpeedTime": "20",  # seconds
+    "pull.twohead": "",
+    "pull.octopus": "",
     "diff.submodule": "short",  # else git runs itself in a submodule, by the settings there
     # Looking leaves the index as it is.
     "diff.autoRefreshIndex": "false",
     # What git prints, so that it can be parsed.
+    "merge.conflictStyle": "diff3",
     "core.quotePath": "false",
     "color.ui": "false",
     "color.diff": "false",
@@ -65,6 +74,8 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"credential\..*\.helper", ""),
         (r"gpg\..*\.(?:program|defaultkeycommand)", "false"),
         (r"remote\..*\.(?:uploadpack|receivepack|vcs)", "false"),
+        (r"branch\..*\.mergeoptions", ""),
+        (r"http\..*\.savecookies", "false"),
         (r"protocol\..*\.allow", "never"),
         (r"trailer\..*\.(?:command|cmd)", "false"),
         (r"hook\..*\.command", "false"),
@@ -76,6 +87,8 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _FILTER = re.compile(r"filter\.(.*)\.[^.]+", re.DOTALL)
 _HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
 _MAX_SETTINGS = 1000
+# Stands in for a program that shows differences: git gives it the path, the old file, two words, the new file.
+_PLAIN_DIFF = 'show() { diff -u --label "a/$1" --label "b/$1" "$2" "$5"; :; }; show'
 
 
 def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
@@ -105,6 +118,18 @@ def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[st
     return settings
 
 
+def quiet_settings(listed: Iterable[str]) -> dict[str, str]:
+    """The settings for a git command of somebody else, which lacks the options that switch drivers off."""
+    names = set(listed)
+    settings = harmless_settings(names)
+    settings |= {name: "cat" for name in settings if name.startswith("diff.") and name.endswith(".textconv")}
+    settings |= {name: _PLAIN_DIFF for name in settings if name.startswith("diff.") and name.endswith(".command")}
+    if "diff.external" in names:
+        return settings | {"diff.external": _PLAIN_DIFF}
+    del settings["diff.external"]  # git would run an empty one
+    return settings
+
+
 def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     """The settings as git takes them from its environment. On its command line a name with "=" would be cut."""
     made: dict[str, str | Value] = {"GIT_CONFIG_COUNT": str(len(settings))}
@@ -113,6 +138,21 @@ def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
         made[f"GIT_CONFIG_VALUE_{number}"] = value
     return made
 
+
+# What a remote that is a folder of this machine runs: git without its hooks, and without touching its working tree.
+_SERVICE = "git -c safe.directory=* -c core.hooksPath=/dev/null -c gc.auto=0 -c receive.denyCurrentBranch=refuse"
+
+
+def remote_settings(name: str) -> dict[str, str]:
+    """The settings for a command that talks to this remote."""
+    return {
+        f"remote.{name}.uploadpack": f"{_SERVICE} upload-pack",
+        f"remote.{name}.receivepack": f"{_SERVICE} receive-pack",
+    }
+
+
+REMOTE_ENVIRONMENT: Mapping[str, str] = {"GIT_ALLOW_PROTOCOL": "file:http:https"}
+"""Over `ENVIRONMENT`, for a command that talks to a remote."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -124,8 +164,10 @@ ENVIRONMENT: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PROTOCOL_FROM_USER": "0",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
     "GIT_PAGER": "cat",
-    "GIT_EDITOR": "false",
+    "GIT_EDITOR": ":",
     "LC_ALL": "C",
     "LANGUAGE": "",
 }

@@ -97,7 +97,9 @@ class RepositoryStatus:
         if self.stashes:
             parts.append(f"{self.stashes} stashed")
         if self.ongoing:
-            parts.append(f"in the middle of a {self.ongoing}")
+            parts.append(f"{self.ongoing} in progress")
+        if self.conflicts:
+            parts.append(f"{len(self.conflicts)} conflict{'s' if len(self.conflicts) != 1 else ''}")
         return ", ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from toolroll.host.context import Context
@@ -19,15 +19,28 @@ _MAX_FILES = 1000
 _MAX_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 
 
-@tool(Effect.SHELL, rare=True, holds=True)
+def _looks(arguments: Mapping[str, Any]) -> bool:
+    from toolroll.text.git.requests import only_reads
+
+    return only_reads(arguments["action"], arguments.get("sub", "list"))
+
+
+@tool(Effect.SHELL, rare=True, holds=True, looks=_looks)
 def git(
     ctx: Context,
     action: Annotated[Action, "What to do."],
     files: Annotated[tuple[str, ...], Field(path=True), "Paths or globs; all when empty."] = (),
     ref: Annotated[str | None, "Commit, branch, tag or a..b; to show a file, commit:path."] = None,
-    message: Annotated[str | None, "Of a commit or stash."] = None,
-    sub: Annotated[Sub, "Of branch: create, switch, delete; of stash: save, pop, drop."] = "list",
-    name: Annotated[str | None, "Branch."] = None,
+    message: Annotated[str | None, "Of a commit, stash, merge or tag."] = None,
+    sub: Annotated[
+        Sub,
+        "Of branch: create, switch, delete; stash: save, pop, drop; tag, worktree: create, delete; merge, rebase, "
+        "cherry-pick, revert: continue, skip, abort; reset: soft, hard; restore: staged; resolve: ours, theirs; "
+        "pull: rebase; push: delete.",
+    ] = "list",
+    name: Annotated[str | None, "Branch or tag."] = None,
+    remote: Annotated[str | None, "Its name; that of the branch by default."] = None,
+    content: Annotated[str | None, "The whole file, to resolve a conflict."] = None,
     limit: Annotated[int, Field(ge=1, le=1000), "Commits to log."] = 10,
     lines: Annotated[str | None, "Lines to blame, as 10-20."] = None,
     force: Annotated[bool, "Also do what loses work."] = False,
@@ -35,41 +48,33 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.text.git.plans import GitRequest, make_plan
+    from toolroll.text.git.plans import make_plan
+    from toolroll.text.git.requests import GitRequest
 
-    ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need
-    _check(ref, name, message)
+    ref, name, message, remote = ref or None, name or None, message or None, remote or None  # models fill in all
+    _check(ref, {"name": name, "remote": remote}, message)
     _check_paths(ctx, files)
-    repository = ctx.repository(files[0] if files else ".", timeout)
+    repository = ctx.repository(files[0] if files and action != "worktree" else ".", timeout)
     named = [repository.relative(path) for path in files]
-    everything = set(named) <= {"."} and action != "add" and not repository.prefix
-    asked = GitRequest(
-        action=action,
-        sub=sub,
-        files=() if everything else _pathspecs(repository, files or (".",)),
-        path=named[0] if len(named) == 1 else "",
-        ref=ref,
-        name=name,
-        message=message,
-        limit=limit,
-        lines=lines,
-        force=force,
-        prefix=repository.prefix,
-        inside=repository.inside,
-    )
+    needs_files = action == "add" or (action == "restore" and bool(named))
+    everything = set(named) <= {"."} and not needs_files and not repository.prefix
+    specs = () if everything else _pathspecs(repository, files or (".",))
+    what = specs, named[0] if len(named) == 1 else "", ref, name, remote, message, content
+    asked = GitRequest(action, sub, *what, limit, lines, force, repository.prefix, repository.inside)
     return repository.run_plan(make_plan(asked))
 
 
-def _check(ref: str | None, name: str | None, message: str | None) -> None:
+def _check(ref: str | None, names: Mapping[str, str | None], message: str | None) -> None:
     """Raise ToolError for a value that could become an option, another word, or another name."""
     from toolroll.policy.git import check_value
 
-    for value in filter(None, (ref, name, message)):
+    for value in filter(None, (ref, *names.values(), message)):
         value.encode()  # a lone surrogate raises its own error
     if ref is not None:
         check_value("ref", ref, "ref")
-    if name is not None:
-        check_value("name", name, "branch")
+    for parameter, name in names.items():
+        if name is not None:
+            check_value(parameter, name, "branch")
     if message is not None:
         check_value("message", message, "message")
         if len(message.encode()) > _MAX_MESSAGE_BYTES:

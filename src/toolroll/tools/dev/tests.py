@@ -68,6 +68,7 @@ def tests(
     if done.run.touched:
         test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
+    notes += filter(None, [test_runs.explain_failures(done)])
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
     whole = ended.outcome == "exited" and done.run.ended and done.run.status not in _STOPPED

@@ -5,6 +5,7 @@ Each step is written down before it is taken, and all steps of a call are taken 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
@@ -102,7 +104,7 @@ class Recorder:
         """A planned write was done, and this stands there now."""
         if step.after is not None:
             after = PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
-            if after != step.before:
+            if not is_same_state(after, step.before):
                 self.changes.append(PathChange(step.path, step.before, after))
 
     @contextmanager
@@ -116,12 +118,26 @@ class Recorder:
             self.changes.append(step)
 
     @contextmanager
+    def setting_attributes(
+        self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    ) -> Iterator[None]:
+        """Around a change of the extended attributes of a file or folder."""
+        state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
+        if state is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
+        old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
+        step = PathChange(place.path, old, new)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
     def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        step = PathChange(path, state, None)
+        step = PathChange(path, _with_attributes(state, fd, name), None)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -162,9 +178,9 @@ class Recorder:
             state, data = look(place.fd, place.name)
             if data is not None:
                 self._log.blobs.keep(data)
-            return state
-        mode = place.status().st_mode
-        return PathState("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
+        else:
+            state = PathState("file", stat.S_IMODE(place.status().st_mode), self._log.blobs.keep(data, known))
+        return _with_attributes(state, place.fd, place.name)
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
@@ -415,6 +431,17 @@ class Journal:
             f"Undo later changes first, or move aside what others made there.{shown}",
             details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )
+
+
+def _with_attributes(state: PathState | None, folder: int, name: str) -> PathState | None:
+    """The state of what has a name in an open folder, with its time and its extended attributes if it has any."""
+    if state is None or state.kind == "link":
+        return state
+    attributes = read_attributes(f"/proc/self/fd/{folder}/{name}")
+    if not attributes:
+        return state
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return replace(state, mtime_ns=status.st_mtime_ns, attributes=attributes)
 
 
 def _nothing_to_do() -> None:

@@ -28,7 +28,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             continue
         with place:
             now, _ = look(place.fd, place.name)
-            if is_same_state(now, step.before):
+            if is_same_state(now, step.before) and not (step.before is not None and step.before.mtime_ns):
                 continue
             if not _is_halfway(now, step):
                 left.append(step.path)

@@ -172,16 +172,20 @@ SAYING = (
         allows=("uname -a", "whoami", "id -u", "nproc"), asks=("uname --unknown", "id $x")),
     ReadOnlyProgram(("hostname",), OptionSpec("sfdiIA", "short fqdn long ip-address all-ip-addresses domain"), 0,
         allows=("hostname", "hostname -f"), asks=("hostname evil", "hostname -F x", "hostname -b x")),
-    ReadOnlyProgram(("python", "python3", "node", "git", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
+    ReadOnlyProgram(("python", "python3", "node", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
         "perl", "php", "bash"), words=programs.is_version,
-        allows=("python3 --version", "git --version", "java -version"),
-        asks=("python3 -c x --version", "git version", "node -v x", "python3")),
+        allows=("python3 --version", "java -version"), asks=("python3 -c x --version", "node -v x", "python3")),
+    ReadOnlyProgram(("git",), words=programs.is_git_look,
+        allows=("git --version", "git status -sb", "git log --oneline -5", "git diff HEAD~1 -- a.py"),
+        asks=("git commit -m x", "git log $x", "git -c core.pager=x log", "git diff --output=x", "git -C sub status")),
 )  # fmt: skip
 
 
 READERS: tuple[ReadOnlyProgram, ...] = FILES + SEARCH + TEXT + SAYING
 
-TERMINAL_NAMES = names("ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which")
+TERMINAL_NAMES = names(
+    "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which git"
+)
 
 
 def select_programs(rows: tuple[ReadOnlyProgram, ...], names: frozenset[str]) -> tuple[ReadOnlyProgram, ...]:

@@ -1,0 +1,134 @@
+"""Which hosts commands reach: judged by name, asked about, looked up and connected to outside the sandbox."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.host.approval.request import ApprovalRequest, Consent
+from toolroll.host.http.deadline import Deadline
+from toolroll.host.http.network import Exchange, GuardedBackend, look_up
+from toolroll.host.http.proxy import parse as parse_proxy
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.policy import urls
+from toolroll.policy.effects import Effect
+from toolroll.policy.network import allows, format_network, name_host, opened
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
+    from toolroll.host.http.network import Route
+
+_CONNECT_SECONDS = 30.0
+_MOST_REFUSALS = 100  # that are remembered
+_SOME_PUBLIC_ADDRESS = ("1.1.1.1",)  # to judge what can be judged before a name is looked up
+
+
+class UnreachedError(Exception):
+    """A host is not reached; the message says why."""
+
+    def __init__(self, why: str, *, allowed: bool = False) -> None:
+        super().__init__(why)
+        self.allowed = allowed  # it may be reached, but did not answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    at: float
+    place: str
+    why: str  # empty where the setting would allow it
+
+
+class HostGate:
+    """Connects to hosts on behalf of commands. Any thread may use it.
+
+    A host that is not among `names` is asked about, if there is somebody to ask. An answer holds until the command has
+    ended, or as long as the approver said. `shown` is the setting that gave the names. `resolve` and `route` replace
+    the system's resolver and routes.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        guard: Guard,
+        *,
+        shown: tuple[str, ...] = (),
+        proxy: str = "",
+        resolve: urls.Resolve | None = None,
+        route: Route | None = None,
+    ) -> None:
+        self.token = CancelToken()
+        self._names = tuple(names)
+        self._shown = shown or self._names
+        self._guard = guard
+        self._allow = (*opened(self._names), *guard.policy.hosts)
+        self._backend = GuardedBackend(route, parse_proxy(proxy))
+        self._resolve = resolve
+        self._asking = threading.Lock()
+        self._answers: dict[str, Consent] = {}
+        self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
+
+    def connect(self, url: str) -> socket.socket:
+        """A connection to the host of a URL, at an address that was judged; UnreachedError if there is none."""
+        try:
+            target = urls.parse(url)
+        except ValueError as error:
+            raise self._refuse(url[:200], f"{error}") from None
+        place = name_host(target.host, target.port)
+        # Before anything is asked or looked up: a name can carry data out.
+        self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place)
+        if not allows(self._names, target.host, target.port) and not self._agreed(place):
+            self._refusals.append(_Refusal(time.time(), place, ""))
+            raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
+        deadline = Deadline(self.token, _CONNECT_SECONDS)
+        try:
+            verdict = urls.judge(url, self._resolve or (lambda name: look_up(name, deadline)), self._allow)
+            self._check(verdict, place)
+            exchange = Exchange(deadline, verdict.addresses, target.host, 0)
+            return self._backend.connect_tcp(target.host, target.port, exchange).socket
+        except (OSError, ToolError) as error:
+            why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
+            raise UnreachedError(why, allowed=True) from error
+
+    def lines(self, since: float) -> list[str]:
+        """What was refused since then, in words, once a command has ended; what was agreed to for it is over."""
+        with self._asking:
+            self._answers.clear()
+        found = [one for one in tuple(self._refusals) if one.at >= since]
+        places = list(dict.fromkeys(one.place for one in found if not one.why))
+        told = [f"Commands may not reach {', '.join(places)}. {self._how(places)}"] if places else []
+        return [*told, *dict.fromkeys(f"{one.place!r} was not reached, because {one.why}." for one in found if one.why)]
+
+    def _how(self, places: Iterable[str]) -> str:
+        wanted = format_network((*self._shown, *places))
+        return f'To allow it, the user sets network = "{wanted}" in toolroll.toml, or gives it as --network.'
+
+    def _check(self, verdict: urls.UrlVerdict, place: str) -> None:
+        if verdict.decision != "allow":
+            raise self._refuse(place, verdict.reason)
+
+    def _refuse(self, place: str, why: str) -> UnreachedError:
+        self._refusals.append(_Refusal(time.time(), place, why))
+        return UnreachedError(f"{place!r} is not reached, because {why}.")
+
+    def _agreed(self, place: str) -> bool:
+        request = ApprovalRequest(
+            "network",
+            Effect.NETWORK,
+            {"host": place},
+            f"a command wants to reach {place}",
+            key=("network", place),
+            covers=f"connections of commands to {place}",
+        )
+        with self._asking:  # a program tries again and again: one question for all of them
+            if place not in self._answers:
+                try:
+                    self._answers[place] = self._guard.ask(request)
+                except ToolError:  # the call that asks was cancelled
+                    return False
+            return self._answers[place] is Consent.GIVEN

@@ -1,0 +1,130 @@
+"""The package registries that this machine's pip, uv, npm, cargo, go and apt are configured for."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolroll.host.runtime.launcher import is_beneath
+from toolroll.policy import urls
+from toolroll.policy.network import name_host
+
+_MAX_BYTES = 1_000_000
+_URL = re.compile(r"https?://[^\s\"',|\]]+")
+_CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """Where one package manager is told its registries. ~ is the home folder; $NAME a variable that must be set."""
+
+    files: str
+    variables: str
+    keys: str
+    """What begins a line that names registries, as a regular expression; `own` is the one that it asks first."""
+    defaults: str
+    """Its registry if it is told none."""
+    tells: str = ""
+    """The variable that tells a command its own registry: it may not be able to read the files."""
+    serves: str = ""
+    """Hosts that always serve for it."""
+
+
+_CLIENTS = (
+    _Client(
+        "/etc/pip.conf /etc/xdg/pip/pip.conf ~/.pip/pip.conf ~/.config/pip/pip.conf $PIP_CONFIG_FILE",
+        "PIP_INDEX_URL PIP_EXTRA_INDEX_URL",
+        r"(?P<own>index-url)|extra-index-url|https?:",
+        "https://pypi.org/simple",
+        "PIP_INDEX_URL",
+        "https://files.pythonhosted.org",
+    ),
+    _Client(
+        "/etc/uv/uv.toml ~/.config/uv/uv.toml $UV_CONFIG_FILE",
+        "UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL",
+        r"(?P<own>index-url|url)|extra-index-url",
+        "https://pypi.org/simple",
+        "UV_DEFAULT_INDEX",
+    ),
+    _Client(
+        "/etc/npmrc /usr/etc/npmrc /usr/local/etc/npmrc ~/.npmrc $NPM_CONFIG_USERCONFIG",
+        "NPM_CONFIG_REGISTRY npm_config_registry",
+        r"(?P<own>registry)|@[\w.-]+:registry",
+        "https://registry.npmjs.org",
+        "NPM_CONFIG_REGISTRY",
+    ),
+    _Client(
+        "~/.cargo/config.toml ~/.cargo/config $CARGO_HOME/config.toml",
+        "CARGO_REGISTRIES_CRATES_IO_INDEX",
+        r"registry|index",
+        "https://index.crates.io",
+        serves="https://static.crates.io https://crates.io",
+    ),
+    _Client(
+        "~/.config/go/env $GOENV",
+        "GOPROXY GOSUMDB",
+        r"(?P<own>GOPROXY)|GOSUMDB",
+        "https://proxy.golang.org",
+        "GOPROXY",
+        "https://sum.golang.org",
+    ),
+    _Client("/etc/apt/sources.list /etc/apt/sources.list.d/*", "", r"deb|URIs", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """The hosts of all registries as the setting `network` names them, and what tells commands of their own."""
+
+    names: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -> Registries:
+    """What the user's and the machine's files and variables say; a file in these folders says nothing."""
+    names: dict[str, None] = {}
+    variables: dict[str, str] = {}
+    folders = tuple(workspace)
+    for client in _CLIENTS:
+        given = [url for name in client.variables.split() for url in _URL.findall(environ.get(name, ""))]
+        lines = [] if given else list(_read_lines(client, environ, folders))
+        written = [url for line in lines for url in _URL.findall(line[0])]
+        own = [_URL.findall(line[0]) for line in lines if line.groupdict().get("own")]
+        if own and own[-1]:
+            variables[client.tells] = _CREDENTIALS.sub("", own[-1][0])
+        for url in (*(given or written or client.defaults.split()), *client.serves.split()):
+            try:
+                target = urls.parse(_CREDENTIALS.sub("", url))
+            except ValueError:
+                continue
+            names[name_host(target.host, target.port)] = None
+    return Registries(tuple(names), variables)
+
+
+def _read_lines(client: _Client, environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The lines that name registries, in the order in which the files count."""
+    line = re.compile(rf"^\s*(?:{client.keys}).*$", re.MULTILINE)
+    for pattern in client.files.split():
+        for path in sorted(glob.glob(_expand(pattern, environ))):
+            try:
+                with open(path, "rb") as file:
+                    there = os.readlink(f"/proc/self/fd/{file.fileno()}")
+                    if any(is_beneath(there, one) for one in folders):
+                        continue
+                    yield from line.finditer(file.read(_MAX_BYTES).decode("utf-8", "replace"))
+            except OSError:
+                continue
+
+
+def _expand(pattern: str, environ: Mapping[str, str]) -> str:
+    """The path of a file; empty if it needs a variable that is not set."""
+    if pattern.startswith("$"):
+        name, slash, rest = pattern[1:].partition("/")
+        return f"{glob.escape(environ[name])}{slash}{rest}" if environ.get(name) else ""
+    home = glob.escape(environ.get("HOME", ""))
+    if pattern.startswith("~"):
+        return f"{home}{pattern[1:]}" if home else ""
+    return pattern

@@ -1,0 +1,35 @@
+"""The variables by which commands find the proxy, and folders for what package managers keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NOT_PROXIED = "localhost,127.0.0.1,::1"
+_NO_SSH = "git over ssh does not leave the sandbox: use the https:// address of the repository"
+# Folders in the private temporary folder; those of the second table only where packages can be fetched again, because
+# what is in the user's own folders cannot be seen then.
+_CACHES = {"XDG_CACHE_HOME": "cache", "NPM_CONFIG_CACHE": "cache/npm", "PIP_CACHE_DIR": "cache/pip",
+           "UV_CACHE_DIR": "cache/uv", "YARN_CACHE_FOLDER": "cache/yarn", "GOCACHE": "cache/go-build"}  # fmt: skip
+_FETCHED = {"CARGO_HOME": "cache/cargo", "GOMODCACHE": "cache/go-mod"}
+
+
+def cache_variables(temp: str, *, network: bool) -> dict[str, str]:
+    """Where package managers keep what they have fetched and built."""
+    kept = {**_CACHES, **(_FETCHED if network else {})}
+    return {name: f"{temp}/{folder}" for name, folder in kept.items()} | {"GOFLAGS": "-modcacherw"}
+
+
+def proxy_variables(port: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """What makes programs use the proxy at this port. Node and Java take no notice of the usual names."""
+    url = f"http://127.0.0.1:{port}"
+    names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    java = [f"-D{scheme}.proxy{key}={value}" for scheme in ("http", "https")
+            for key, value in (("Host", "127.0.0.1"), ("Port", port))]  # fmt: skip
+    java.append("-Dhttp.nonProxyHosts=localhost|127.*|[::1]")
+    return {
+        **dict.fromkeys(names, url),
+        **dict.fromkeys(("no_proxy", "NO_PROXY"), _NOT_PROXIED),
+        "NODE_USE_ENV_PROXY": "1",
+        "JAVA_TOOL_OPTIONS": " ".join(filter(None, (environ.get("JAVA_TOOL_OPTIONS", ""), *java))),
+        "GIT_SSH_COMMAND": f"sh -c 'echo \"{_NO_SSH}\" >&2; exit 1'",
+    }

@@ -1,0 +1,187 @@
+"""Plans that move a branch or files: merge, rebase, cherry-pick, revert, reset, restore; tags and working trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.git import history
+from toolroll.text.git.conflicts import CONTINUED, describe, how_to_go_on, summarize
+from toolroll.text.git.names import Action, Sub, show_text
+from toolroll.text.git.requests import (
+    GitChange,
+    GitCommand,
+    GitOutput,
+    GitRequest,
+    Plan,
+    invalid,
+    look_at_status,
+    make_refusal,
+    read_status,
+)
+from toolroll.text.git.status import RepositoryStatus
+
+# No strategy, signature or mainline of the repository's settings. To pick a merge is to pick what it brought.
+_START: dict[str, tuple[str, ...]] = {
+    "merge": ("--no-edit", "--no-stat", "--no-verify", "--no-verify-signatures", "--no-gpg-sign", "--no-autostash"),
+    "rebase": ("--merge", "--no-stat", "--no-verify", "--no-gpg-sign", "--no-autostash"),
+    "cherry-pick": ("--no-gpg-sign", "--mainline=1"),
+    "revert": ("--no-edit", "--no-gpg-sign", "--mainline=1"),
+}
+_DONE = {"merge": "Merged", "rebase": "Rebased onto", "cherry-pick": "Picked", "revert": "Reverted"}
+_ENDED = {"continue": "Continued", "skip": "Skipped a commit of", "abort": "Took back"}
+
+
+def start(asked: GitRequest) -> Plan:
+    """Begin an operation that may stop at conflicts."""
+    verb = asked.action
+    ref = asked.ref or ("@{upstream}" if verb == "rebase" else None)
+    if ref is None:
+        raise invalid(f"`ref` is required: which commit or branch to {verb}.")
+    before = read_status(asked, (yield look_at_status()))
+    if before.ongoing in CONTINUED:
+        error = f"{summarize(before)} {how_to_go_on(before.ongoing, len(before.conflicts))}"
+        raise ToolError(ErrorCode.CONFLICT, f"End what was begun first. {error}")
+    message = (f"--message={asked.message}",) if asked.message and verb == "merge" else ()
+    words = (verb, *_START[verb], "--strategy=ort", *message, ref)
+    ran = yield GitCommand(words, changes=True, may_fail=True, force=asked.force)
+    return (yield from _outcome(asked, ran, f"{_DONE[verb]} {show_text(ref)}.", before))
+
+
+def _go_on(asked: GitRequest) -> Plan:
+    before = read_status(asked, (yield look_at_status()))
+    ran = yield GitCommand((asked.action, f"--{asked.sub}"), changes=True, may_fail=True)
+    return (yield from _outcome(asked, ran, f"{_ENDED[asked.sub]} the {asked.action}.", before))
+
+
+def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStatus) -> Plan:
+    looked = yield look_at_status()
+    now = read_status(asked, looked)
+    if ran.status and now.conflicts:
+        return (yield from describe(asked, f"The {asked.action} stopped. {summarize(now)}", looked))
+    if ran.status:
+        raise make_refusal(ran, asked.action)
+    moved = now.commit != before.commit
+    same = not moved and asked.sub == "list"
+    notes = [how_to_go_on(looked.ongoing, len(now.conflicts)), where_it_was(before) if moved else ""]
+    return GitChange("Already up to date." if same else did, now, "\n".join(filter(None, notes)))
+
+
+def where_it_was(before: RepositoryStatus) -> str:
+    """How to get back, because the journal keeps files and no branches."""
+    if before.commit is None:
+        return ""
+    name = f"Branch {show_text(before.branch)}" if before.branch else "HEAD"
+    return (
+        f"(An undo takes back the files, not the branch. {name} was at {before.commit[:10]}: action `reset` with sub "
+        "`hard` and that `ref` goes back.)"
+    )
+
+
+def _reset(asked: GitRequest) -> Plan:
+    before = read_status(asked, (yield look_at_status()))
+    ref = asked.ref or "HEAD"
+    if asked.files:
+        if asked.sub != "list":
+            raise invalid(f"A {asked.sub} reset is one of the whole tree. Leave `files` out, or use action restore.")
+        words: tuple[str, ...] = ("reset", "--quiet", ref, "--", *asked.files)
+    else:
+        mode = "mixed" if asked.sub == "list" else asked.sub
+        words = ("reset", "--quiet", f"--{mode}", ref)
+    yield GitCommand(words, changes=True, force=asked.force)
+    now = read_status(asked, (yield look_at_status()))
+    note = where_it_was(before) if now.commit != before.commit else ""
+    return GitChange(f"Reset to {show_text(ref)}.", now, note)
+
+
+def _restore(asked: GitRequest) -> Plan:
+    if not asked.files:
+        raise invalid('`files` is required: which to restore; "." for all.')
+    source = (f"--source={asked.ref}",) if asked.ref else ()
+    where = "--staged" if asked.sub == "staged" else "--worktree"
+    words = ("restore", "--quiet", "--no-recurse-submodules", where, *source, "--", *asked.files)
+    yield GitCommand(words, changes=True, force=asked.force)
+    did = "Unstaged." if asked.sub == "staged" else f"Restored from {show_text(asked.ref or 'what is staged')}."
+    return GitChange(did, read_status(asked, (yield look_at_status())))
+
+
+_TAG_LIST = GitCommand(("for-each-ref", "--sort=-creatordate", f"--format={history.TAG}", "refs/tags"))
+_TREE_LIST = GitCommand(("worktree", "list", "--porcelain", "-z"))
+
+
+def _tags(_asked: GitRequest) -> Plan:
+    return history.parse_tags((yield _TAG_LIST).out)
+
+
+def _tag(asked: GitRequest) -> Plan:
+    message = ("--annotate", f"--message={asked.message}") if asked.message else ()
+    yield GitCommand(("tag", "--no-sign", *message, named(asked, "tag"), asked.ref or "HEAD"), changes=True)
+    return GitChange(f"Created tag {asked.name!r}.", history.parse_tags((yield _TAG_LIST).out))
+
+
+def _untag(asked: GitRequest) -> Plan:
+    done = yield GitCommand(("tag", "--delete", named(asked, "tag")), changes=True)
+    return GitChange(show_text(done.out), history.parse_tags((yield _TAG_LIST).out))
+
+
+def _worktrees(_asked: GitRequest) -> Plan:
+    return history.parse_worktrees((yield _TREE_LIST).out)
+
+
+def _add_worktree(asked: GitRequest) -> Plan:
+    name, path = named(asked, "branch"), _folder(asked)
+    known = yield GitCommand(("rev-parse", "--verify", "--quiet", f"refs/heads/{name}"), may_fail=True)
+    branch = (path, name) if not known.status else ("-b", name, path, asked.ref or "HEAD")
+    yield GitCommand(("worktree", "add", "--quiet", "--no-guess-remote", *branch), changes=True)
+    now = history.parse_worktrees((yield _TREE_LIST).out)
+    return GitChange(f"Created a working tree of {name!r} in {asked.inside}{asked.path}.", now)
+
+
+def _remove_worktree(asked: GitRequest) -> Plan:
+    force = ("--force",) if asked.force else ()
+    yield GitCommand(("worktree", "remove", *force, _folder(asked)), changes=True, force=asked.force)
+    now = history.parse_worktrees((yield _TREE_LIST).out)
+    return GitChange(f"Removed the working tree in {asked.inside}{asked.path}.", now)
+
+
+def named(asked: GitRequest, what: str) -> str:
+    """The name that the call gives; raises ToolError without one."""
+    if not asked.name:
+        raise invalid(f"Which {what}? Give its `name` to {asked.sub}.")
+    return asked.name
+
+
+def _folder(asked: GitRequest) -> str:
+    if not asked.path or asked.path == ".":
+        raise invalid("`files` must name one folder, that of the working tree.")
+    return f"./{asked.path}"
+
+
+PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
+    ("merge", "list"): start,
+    ("merge", "continue"): _go_on,
+    ("merge", "abort"): _go_on,
+    ("rebase", "list"): start,
+    ("rebase", "continue"): _go_on,
+    ("rebase", "skip"): _go_on,
+    ("rebase", "abort"): _go_on,
+    ("cherry-pick", "list"): start,
+    ("cherry-pick", "continue"): _go_on,
+    ("cherry-pick", "skip"): _go_on,
+    ("cherry-pick", "abort"): _go_on,
+    ("revert", "list"): start,
+    ("revert", "continue"): _go_on,
+    ("revert", "skip"): _go_on,
+    ("revert", "abort"): _go_on,
+    ("restore", "list"): _restore,
+    ("restore", "staged"): _restore,
+    ("reset", "list"): _reset,
+    ("reset", "soft"): _reset,
+    ("reset", "hard"): _reset,
+    ("tag", "list"): _tags,
+    ("tag", "create"): _tag,
+    ("tag", "delete"): _untag,
+    ("worktree", "list"): _worktrees,
+    ("worktree", "create"): _add_worktree,
+    ("worktree", "delete"): _remove_worktree,
+}
