@@ -72,6 +72,10 @@ class Sandbox(ABC):
         """A stream socket in the network that the commands of the group share; None where they share none."""
         return None
 
+    def open_port(self, port: int) -> bool:  # noqa: ARG002
+        """Let the commands of the group connect to a port of our own loopback; False where they have another one."""
+        return False
+
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 

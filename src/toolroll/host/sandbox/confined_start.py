@@ -38,6 +38,8 @@ from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    import socket
+
     from toolroll.host.runtime.launcher import ChildProcess
 
 _MOST_RULESETS = 16
@@ -137,6 +139,18 @@ class LandlockSandbox(Sandbox):
         other._shared = _MEMORY if _is_unused(_MEMORY) else ()
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
         return other
+
+    def make_socket(self, family: int) -> socket.socket | None:
+        return None if self._keeper is None else self._keeper.loopback.make_socket(family)
+
+    def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def open_port(self, port: int) -> bool:
+        if self._keeper is not None:
+            self._keeper.loopback.open_ports |= {port}
+        return True
 
     def spawn(
         self,

@@ -45,12 +45,13 @@ class Loopback:
         self._tcp: set[int] = set()  # the kernel's numbers of those that listen
         self._files: dict[File, tuple[int, int]] = {}  # for a file: the number and the cookie of the socket
         self.open_ports: frozenset[int] = frozenset()
-        """Ports of the loopback that commands may connect to though none of them listens there: a proxy of ours."""
+        """Ports of the loopback that commands may connect to, whoever listens there: the user has named them."""
 
-    def serves(self, address: Address, port: int) -> bool:
-        """Whether commands of the group listen at an address, and nobody else."""
-        found = listening_at(address, port)
-        return bool(found) and found <= self._tcp
+    def make_socket(self, family: int) -> socket.socket:
+        """A stream of our own that commands may connect to, once it listens."""
+        made = socket.socket(family, socket.SOCK_STREAM)
+        self._tcp.add(os.fstat(made.fileno()).st_ino)
+        return made
 
     def bind(self, fd: int, name: bytes, pid: int, confine: Callable[[], None]) -> None:
         """Give the socket a name; `confine` gives the calling thread the command's rights to files."""
@@ -144,7 +145,7 @@ class Loopback:
         if not _is_loopback(address):
             raise _error(errno.ENETUNREACH)
         for one in (address, _MAPPED) if address == _LOOPBACK6 else (address,):
-            if port in self.open_ports and one in (_LOOPBACK4, _MAPPED):
+            if port in self.open_ports and one in (_LOOPBACK4, _LOOPBACK6, _MAPPED):
                 return one
             if found := listening_at(one, port):
                 if found <= self._tcp:
