@@ -102,8 +102,10 @@ clean: ## remove the environments, caches and build products
 # The stamps say which requirements an environment holds.
 
 $(VENV)/.dev-stamp: requirements/dev.txt pyproject.toml $(READY)
-	$(INSTALL) --require-hashes -r requirements/dev.txt
+	@# Compiled once, here: children in a sandbox cannot keep what they compile, and would do it at every start.
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements/dev.txt
 	$(INSTALL_PROJECT) --editable .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 PACKAGES := tests/npm/package.json tests/clients/npm/claude-code.json
@@ -114,14 +116,14 @@ $(VENV)/.peers-stamp: $(PACKAGES) src/toolroll/host/models/embedding/model_files
 	@touch $@
 
 $(VENV)/.base-stamp: requirements/base.txt requirements/re2.txt $(READY)
-	$(INSTALL) --require-hashes -r requirements/base.txt
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements/base.txt
 	@$(INSTALL) --only-binary :all: --require-hashes -r requirements/re2.txt || \
 		echo "google-re2 has no wheel for this machine: regular expressions will run in a child process."
 	@touch $@
 
 # A copy of the package, and again when a file of it has changed.
 $(VENV)/.run-stamp: pyproject.toml $(shell find src -not -name '*.pyc' -not -name __pycache__) $(VENV)/.base-stamp
-	$(INSTALL_PROJECT) --reinstall-package toolroll .
+	$(INSTALL_PROJECT) --compile-bytecode --reinstall-package toolroll .
 	@touch $@
 
 $(VENV)/pyvenv.cfg:

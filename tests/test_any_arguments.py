@@ -90,14 +90,14 @@ def check(kit, name, given):
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=45, suppress_health_check=CHECKS)
+@settings(max_examples=25, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed(kit, data):
     one_call(kit, data)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, suppress_health_check=CHECKS)
+@settings(max_examples=1200, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed_at_length(kit, data):
     one_call(kit, data)

@@ -14,6 +14,7 @@ from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
     from toolroll.host.files.file_ops import FileInfo, FileOps
+    from toolroll.host.forks.overlay import allow_overlays
     from toolroll.host.shell.command_result import Completed
     from toolroll.host.shell.exec_ops import ExecOps, Executed
     from toolroll.kit import Kit
@@ -42,12 +43,14 @@ __all__ = [
     "Token",
     "Tool",
     "ToolError",
+    "allow_overlays",
     "tool",
 ]
 
 
 _LAZY = {
     "Kit": "kit",
+    "allow_overlays": "host.forks.overlay",
     "Completed": "host.shell.command_result",
     "FileInfo": "host.files.file_ops",
     "FileOps": "host.files.file_ops",

@@ -203,8 +203,8 @@ class View:
         return [name for name in self.schema.get("required", ()) if name not in given]
 
     def within(self, effects: Effect) -> View | None:
-        """The view, if all its tool does is among these effects."""
-        return self if self.effects in effects else None
+        """The view, if what its tool does is among these effects, at least for some arguments."""
+        return self if self.effects in effects or (self.tool.looks is not None and Effect.READ in effects) else None
 
     def views(self) -> tuple[View, ...]:
         return (self,)

@@ -20,7 +20,11 @@ from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
+from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError, as_tool_error
+
+_CALL_SECONDS = Limits().call_seconds
+_AFTER_SECONDS = 60  # of a call, after its command has ended
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
 """Runs the rest of a call: takes its context and the bound arguments."""
@@ -53,9 +57,10 @@ class Authorization:
             call.arguments = given = copy.deepcopy(dict(call.arguments))
             arguments = view.bind(given)
             action = "" if view.name == call.name else view.name
-            guard.authorise(call.name, effects, given, action)
+            does = tool.effects_of(arguments, effects)
+            guard.authorise(call.name, does, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(call.name, effects, given, lambda: paths, action)
+            guard.authorise_paths(call.name, does, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised
@@ -92,11 +97,17 @@ def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
 
 
 def time_limit(_view: View, proceed: Proceed) -> Proceed:
-    """Give the call its deadline, which engines check wherever they could take long."""
+    """Give the call its deadline, which engines check wherever they could take long.
+
+    A call with a longer `timeout` of its own gets that, unless the operator has shortened calls.
+    """
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
         call = ctx.call
-        call.token.limit(call.limits.call_seconds)
+        seconds = call.limits.call_seconds
+        if seconds >= _CALL_SECONDS and (own := arguments.get("timeout") or 0) + _AFTER_SECONDS > seconds:
+            seconds = own + _AFTER_SECONDS
+        call.token.limit(seconds)
         return proceed(ctx, arguments)
 
     return limited

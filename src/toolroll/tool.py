@@ -49,11 +49,17 @@ class Tool:
     """Not shown to a model at first: it finds the tool when it needs it."""
     holds: bool = False
     """It looks at what its commands change by itself, where the policy wants that. Else a whole call is held."""
+    looks: Callable[[Mapping[str, Any]], bool] | None = None
+    """Tells of a call's arguments whether it only reads, where the effects are those of other calls."""
     is_async: bool = False
     """Whether the function is a coroutine function: it runs on the kit's event loop."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
+
+    def effects_of(self, arguments: Mapping[str, Any], effects: Effect) -> Effect:
+        """What a call does with these arguments, if the tool may have these effects."""
+        return Effect.READ if self.looks is not None and self.looks(arguments) else effects
 
     def run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
         """Call the function with checked arguments, converted to the types that it declares."""
@@ -120,6 +126,7 @@ def tool(
     category: str | None = None,
     rare: bool = False,
     holds: bool = False,
+    looks: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     effects: Effect | Callable[..., Any] = Effect.NONE,
@@ -129,6 +136,7 @@ def tool(
     category: str | None = None,
     rare: bool = False,
     holds: bool = False,
+    looks: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category.
 
@@ -137,7 +145,8 @@ def tool(
 
     def made(function: Callable[..., Any]) -> Tool:
         given = effects if isinstance(effects, Effect) else Effect.NONE
-        return replace(_tool(function, given, name or function.__name__, category), rare=rare, holds=holds)
+        found = _tool(function, given, name or function.__name__, category)
+        return replace(found, rare=rare, holds=holds, looks=looks)
 
     return made if isinstance(effects, Effect) else made(effects)
 

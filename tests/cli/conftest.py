@@ -1,5 +1,6 @@
 """The real command line on a fresh workspace: in a process of its own, or in this one for long tables."""
 
+import io
 import os
 import subprocess
 import sys
@@ -47,14 +48,19 @@ def toolroll(ws: Path, env: dict[str, str]) -> Callable[..., Answer]:
 def quick(
     ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Answer]:
-    """The same without a new process."""
+    """The same without a new process; keywords are environment variables of this one call."""
     monkeypatch.chdir(ws)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)
 
-    def run(*words: str) -> Answer:
-        status = main(words)
+    def run(*words: str, stdin: bytes | None = None, **more: str) -> Answer:
+        with pytest.MonkeyPatch.context() as patch:
+            if stdin is not None:
+                patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            for name, value in more.items():
+                patch.setenv(name, value)
+            status = main(words)
         return status, *capsys.readouterr()
 
     return run

@@ -11,8 +11,8 @@ from toolroll.text.tokens import estimate
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_the_table_has_a_row_for_each_tool_and_the_total(toolroll: Run, kit: Kit) -> None:
-    status, out, err = toolroll("tools")
+def test_the_table_has_a_row_for_each_tool_and_the_total(quick: Run, kit: Kit) -> None:
+    status, out, err = quick("tools")
     assert (status, err) == (0, "")
     tools, total, costs_by_dialect = out.split("\n\n")
     header, *rows = tools.splitlines()
@@ -33,8 +33,8 @@ def test_the_table_has_a_row_for_each_tool_and_the_total(toolroll: Run, kit: Kit
     assert costs["pigo"][2] == costs["pigo"][3]
 
 
-def test_rows_for_programs(toolroll: Run) -> None:
-    status, out, _ = toolroll("tools", "--json", "--dialect", "cdd", "--mode", "thinking")
+def test_rows_for_programs(quick: Run) -> None:
+    status, out, _ = quick("tools", "--json", "--dialect", "cdd", "--mode", "thinking")
     assert status == 0
     rows = json.loads(out)
     assert [row["name"] for row in rows] == ["read", "glob", "grep"]
@@ -61,7 +61,7 @@ def test_definitions_are_those_of_the_kit(quick: Run, open_kit: Callable[..., Ki
     ("variables", "coloured"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colours_are_for_terminals_that_want_them(toolroll: Run, variables: dict[str, str], coloured: bool) -> None:
-    status, out, _ = toolroll("tools", TERM="xterm", **variables)
+def test_colours_are_for_terminals_that_want_them(quick: Run, variables: dict[str, str], coloured: bool) -> None:
+    status, out, _ = quick("tools", TERM="xterm", **variables)
     assert status == 0
     assert ("\x1b[32mread" in out) is coloured

@@ -95,3 +95,13 @@ def test_the_names_of_a_template(kit):
     assert resources.list_names(kit, handles, templates["note"]) == ["plan", "über-alles"]
     assert resources.list_names(kit, handles, templates["document"]) == ["text/Soup of the day"]
     assert resources.list_names(kit, handles, "other://{x}") == []
+
+
+def test_what_cannot_be_read_says_why_but_not_what_is_outside(kit, ws):
+    with pytest.raises(UnknownItemError, match=r"^There is no resource 'toolroll://note/none'\.$"):
+        resources.read(kit, "toolroll://note/none")
+    (note,) = ws.rglob("plan.md")
+    note.unlink()
+    note.mkdir()
+    with pytest.raises(UnknownItemError, match=r"plan\.md' is a directory"):
+        resources.read(kit, "toolroll://note/plan")

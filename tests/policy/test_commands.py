@@ -268,6 +268,9 @@ PRESET_ROWS = [
     ("timeout 5 ls", "allow", "allow", "allow", "allow", "allow", "ask"),
     ("sh -c 'ls'", "allow", "allow", "allow", "allow", "allow", "ask"),
     ("find . -exec cat {} +", "allow", "allow", "allow", "allow", "allow", "allow"),
+    ("git diff --stat", "allow", "allow", "allow", "allow", "allow", "allow"),
+    ("git commit -m x", "ask", "ask", "ask", "ask", "ask", "ask"),
+    ("git push", "ask", "ask", "ask", "ask", "ask", "ask"),
     ("make", "ask", "ask", "ask", "ask", "ask", "ask"),
     ("curl x", "deny", "deny", "ask", "ask", "ask", "deny"),
     ("curl x | sh", "deny", "deny", "deny", "deny", "deny", "deny"),
@@ -292,9 +295,9 @@ def test_presets(row):
     assert [judge(text, rules).decision for rules in PRESETS.values()] == wanted
 
 
-def test_the_terminal_knows_its_22_programs_alone():
+def test_the_terminal_knows_its_22_programs_and_git_alone():
     assert {name for row in TERMINAL.read for name in row.programs} == set(
-        "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which".split()  # noqa: SIM905
+        "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which git".split()  # noqa: SIM905
     )
     assert PRESETS["terminal"] is TERMINAL
     assert PRESETS["standard"] is STANDARD

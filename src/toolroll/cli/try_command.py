@@ -19,7 +19,7 @@ _DROPPED = "Dropped. The workspace is as it was."
 
 def run(args: Namespace) -> int:
     """Run it; the exit status of the command, or 1 if what it changed could not be merged."""
-    from toolroll import ToolError
+    from toolroll import ToolError, allow_overlays
 
     if not args.command:
         raise UsageError("Which command? Example: toolroll try -- npm install left-pad")
@@ -28,6 +28,7 @@ def run(args: Namespace) -> int:
     if not (args.keep or args.drop or sys.stdin.isatty()):
         raise UsageError("There is no terminal to ask on. Say --keep or --drop.")
     text = args.command[0] if len(args.command) == 1 else shlex.join(args.command)
+    allow_overlays()  # else it is copied
     try:
         with options.open_kit(args) as kit, kit.fork() as trial:
             done = trial.exec(text, timeout=_SECONDS)

@@ -90,7 +90,7 @@ class Context:
     @property
     def shell(self) -> Shell:
         """Runs commands on behalf of this call."""
-        return self.commands.on(self.call)
+        return self.commands.on(self.call, self.repository)
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -241,3 +241,25 @@ def test_paths_are_judged_one_by_one(asked):
     assert len(asked) == 1
     with pytest.raises(ToolError, match=r"^'secret/key' is not allowed by a rule \(keep out\). Use another path.$"):
         guard.authorise_paths("read", Effect.READ, {}, lambda: [("secret", "key")])
+
+
+def test_what_is_allowed_denied_and_asked_by_its_effects(asked):
+    def approve(request):
+        asked.append(request)
+        return True
+
+    guard = Guard(Policy(ask=Effect.WRITE, deny=Effect.NETWORK), "code", approve)
+    assert guard.approver is approve
+    guard.authorise("read", Effect.READ, {})
+    assert asked == []
+    guard.authorise("write", Effect.WRITE, {"path": "a"}, "make")
+    assert [(one.key, one.covers) for one in asked] == [
+        (("tool", "write", "make"), "every call of 'write' with the action 'make'")
+    ]
+    with pytest.raises(ToolError, match=r"^Tool .*: 'fetch'\. Use another or ask the user\.$") as denied:
+        guard.authorise("fetch", Effect.NETWORK, {})
+    assert (denied.value.code, len(asked)) == ("PermissionDenied", 1)
+    assert [guard.always_passes(one, about_paths=True) for one in (Effect.READ, Effect.WRITE)] == [True, False]
+    by_path = Guard(Policy(rules=(Rule("deny", path="x"),)), "code")
+    assert [by_path.always_passes(Effect.READ, about_paths=one) for one in (True, False)] == [False, True]
+    assert by_path.approver is None

@@ -10,6 +10,7 @@ import pytest
 
 from tests.host.http.web import Server, reply
 from toolroll import Effect, Kit, tool
+from toolroll.host.approval import taint as module
 from toolroll.host.approval.guard import ApprovalRequest, Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.http.request import prepare
@@ -222,3 +223,23 @@ def test_the_question_is_about_the_whole_call() -> None:
     taint.check_call(call, Effect.NETWORK | Effect.READ)
     reason = "The secret file '.env' was read in this session, and a call of this tool can carry it"
     assert asked == [ApprovalRequest("send", Effect.NETWORK, {"text": "x"}, reason)]
+
+
+def test_results_wait_to_be_scanned_until_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_WAITING_CHARACTERS", 4)
+    taint = Taint(Guard(Policy(), "code"))
+    waiting = []
+    for text in ("1234", "5", "6"):
+        taint.notice_result(Effect.READ, ["a"], {}, text)
+        waiting.append(len(taint._waiting))
+    assert waiting == [1, 0, 1]
+
+
+def test_values_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_VALUES", 1)
+    taint = Taint(Guard(Policy(), "code"))
+    for text in ("A_PASSWORD=hunter2-swordfish", "B_PASSWORD=correct-horse-battery"):
+        taint.notice_result(Effect.READ, [".env"], {}, text)
+    assert taint.source == "The secret file '.env'"
+    assert "hunter2-swordfish" in taint._values
+    assert "correct-horse-battery" not in taint._values

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Effect, ToolError
+from toolroll.host.approval import waiting as module
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.cancellation import CancelToken
@@ -80,4 +81,15 @@ def test_what_a_killed_process_left(state: str) -> None:
     State(state).put("approvals", "a.json", left)
     State(state).put("approvals", "b.json", b"{damaged")
     assert WaitingApprovals(State(state)).all() == []
+    assert list(Path(state, "approvals").iterdir()) == []
+
+
+def test_an_answer_that_nobody_takes_is_none(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TAKEN_S", 0.0)
+    waiting = WaitingApprovals(State(state))
+    assert waiting.all() == [], "before the first question there is no folder"
+    left = b'{"id": "a", "tool": "bash", "text": "x", "asked": 1, "ends": 9e9, "lasting": false}'
+    State(state).put("approvals", "a.json", left)
+    [request] = waiting.all()
+    assert waiting.answer(request, True) is False
     assert list(Path(state, "approvals").iterdir()) == []

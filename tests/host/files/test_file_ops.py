@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.values import assert_values
-from toolroll import Executed, FileInfo, Kit, Policy, Result
+from toolroll import Executed, FileInfo, Kit, Policy, Result, ToolError
 from toolroll.host.files import file_ops as module
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.commands import Rule
@@ -271,3 +271,47 @@ def test_other_tools_that_read_and_write_whole_files_work_too(native: Kit, memor
 
 def test_values_stay_as_they_are() -> None:
     assert_values(module)
+
+
+def test_what_is_written_through_operations_is_bounded_and_known(native: Kit, memory: Memory) -> None:
+    files = native.context().files
+    with pytest.raises(ToolError, match="is a kept output") as refused:
+        files.write("spill:abc", "x")
+    assert refused.value.code == "PermissionDenied"
+    with pytest.raises(ToolError, match=r"exists\. Set `overwrite`"):
+        files.write("a.txt", "x", overwrite=False)
+    draft = files.draft("a.txt")
+    with pytest.raises(ToolError, match="needs local files"):
+        files.back_up(draft)
+    memory.files["a.txt"] = b"others\n"
+    with pytest.raises(ToolError) as stale:
+        files.save(draft, "mine\n")
+    assert (stale.value.code, memory.files["a.txt"]) == ("Conflict", b"others\n")
+    writes = []
+    memory.write = lambda path, data: writes.append((path, data))  # type: ignore[method-assign]  # only noted
+    assert (files.write("new.txt", "x").changed, files.write("src/../b.txt", b"y").path) == (True, "b.txt")
+    same = files.draft("src/b.py")
+    assert (files.save(same, same.text).changed, writes) == (False, [("new.txt", b"x"), ("b.txt", b"y")])
+
+
+def test_the_root_of_operations_opens_nothing_else(native: Kit) -> None:
+    root, tree = native.context().files.root, native.context().files.tree
+    assert (root.kernel, root.trust.hides) == (False, True)
+    root.close()
+    for use in (lambda: root.open("a.txt"), lambda: root.fd, lambda: tree.delete("a.txt")):
+        with pytest.raises(ToolError, match="needs local files"):
+            use()
+    assert [root.names_of(path) for path in ("a/../b", "./c/.", "d/e/../..")] == ["b", "c", "."]
+    assert (tree.item("a.txt").size, tree.item("src").kind) == (8, "directory")
+    for look in (lambda: tree.item("none"), lambda: tree.folder("none", 1, CancelToken())):
+        with pytest.raises(ToolError) as missing:
+            look()
+        assert missing.value.code == "NotFound"
+
+
+def test_of_many_files_those_are_told_that_no_longer_parse(native: Kit, memory: Memory) -> None:
+    files = native.context().files
+    drafts = [files.draft(path) for path in ("src/b.py", "src/deep/c.py")]
+    said = files.save_all([(drafts[0], "needle = (\n", {}), (drafts[1], "x = 1\n", {})])
+    assert (len(said), "src/b.py does not parse any more" in said[0]) == (1, True)
+    assert memory.files["src/deep/c.py"] == b"x = 1\n"

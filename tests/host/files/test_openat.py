@@ -221,3 +221,40 @@ def test_each_folder_is_synced_once_and_closed(root, ws, monkeypatch):
 
 def test_values_stay_as_they_are():
     assert_values(openat, "PathHandle")
+
+
+def test_where_the_kernel_cannot_settle_a_path_it_is_walked_by_hand(ws, monkeypatch):
+    (ws / "d").mkdir()
+    (ws / "d/b").write_text("B")
+    folder = os.open(ws, os.O_RDONLY | os.O_DIRECTORY)
+    kernel = openat2(folder)
+    if kernel is None:
+        os.close(folder)
+        pytest.skip("this kernel has no openat2")
+    monkeypatch.setattr(openat, "_TRIES", 0)
+    assert opened(kernel, folder, "d/../d/b") == "B"
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        kernel(folder, "d/b", os.O_RDONLY | openat.STRAIGHT)
+    assert caught.value.errno == errno.ELOOP
+    os.close(folder)
+
+
+def test_a_folder_without_locks_or_rights_to_read_is_changed_all_the_same(root, ws, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(openat.fcntl, "flock", refuse)
+    before = open_descriptors()
+    with root.place("a") as place, place.alone():
+        pass
+    assert open_descriptors() == before
+
+
+def test_what_is_no_folder_on_the_way_is_told_by_the_path_that_was_given(root, ws):
+    before = open_descriptors()
+    with root.place("b") as place:
+        assert place.link() is None
+    (ws / "file").touch()
+    with pytest.raises(OSError, match="Not a directory") as caught:
+        root.place("file/x", create=True)
+    assert (caught.value.filename, open_descriptors()) == ("file/x", before)

@@ -235,3 +235,12 @@ def test_what_was_read_and_written_cannot_be_changed():
         with pytest.raises(FrozenInstanceError):
             value.path = "b"
     assert not hasattr(value, "__dict__")
+
+
+def test_bytes_count_as_seen_only_where_that_is_asked_for(files, put):
+    assert files.data("a.txt", 11) == b"alpha\nbeta\n"
+    assert files.records.get("a.txt").version is None
+    with pytest.raises(ToolError, match="too large"):
+        files.data("a.txt", 10)
+    assert files.data("a.txt", 11, seen=True) == b"alpha\nbeta\n"
+    assert files.records.get("a.txt") == (files.read("a.txt").version, None)

@@ -536,3 +536,26 @@ def test_the_fuzzed_maze_is_left_as_it_was(maze, kernel):
         for path in random_paths(random.Random(7), maze, 1_000):
             outcome(opened, root, path, os.O_RDWR)
     assert state() == before
+
+
+def test_where_the_kernel_has_no_openat2_it_cannot_be_asked_for(workspace, monkeypatch):
+    monkeypatch.setattr("toolroll.host.files.root.openat2", lambda _fd: None)
+    before = fd_count()
+    with pytest.raises(OSError, match="openat2 is not to be had here"):
+        Root(str(workspace), kernel=True)
+    assert fd_count() == before
+    for kernel in (None, False):
+        with Root(str(workspace), kernel=kernel) as root:
+            assert (root.kernel, content(root, "a.txt")) == (False, "hello")
+
+
+def test_a_listed_path_is_taken_as_it_is(root, workspace):
+    (workspace / "link").symlink_to("sub")
+    with root.place_listed("sub/b.txt") as place:
+        assert (place.parts, place.name) == (("sub", "b.txt"), "b.txt")
+    with root.place_listed("link") as place:
+        assert (place.parts, place.link()) == (("link",), "sub"), "the link itself"
+    with pytest.raises(FileNotFoundError):
+        root.place_listed("new/c.txt")
+    with root.place_listed("new/c.txt", create=True) as place:
+        assert (workspace / "new").is_dir()

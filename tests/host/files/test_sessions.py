@@ -134,3 +134,20 @@ def test_a_state_folder_that_cannot_be_written_loses_the_session_alone(
 
 def test_there_are_no_sessions_before_the_first_is_kept(store: SessionStore) -> None:
     assert store.all() == []
+
+
+def test_over_a_damaged_file_what_is_seen_now_is_kept(store: SessionStore, tmp_path: Path) -> None:
+    store.save(SavedSession("s"), "src", {"a": SEEN})
+    before = store.load("s")
+    (tmp_path / "state/sessions/s.json").write_bytes(b"{")
+    store.save(before, "src", {"a": SEEN, "b": LATER})
+    assert (store.load("s").cwd, store.load("s").files) == (".", {"b": LATER})
+
+
+def test_the_last_used_is_listed_first(store: SessionStore, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        store.save(SavedSession(name), ".", {})
+    (tmp_path / "state/sessions/gone.json").symlink_to("nowhere")
+    (tmp_path / "state/sessions/other.txt").touch()
+    (tmp_path / "state/sessions/bad.json").write_bytes(b"{")
+    assert [one.name for one in store.all()] == ["two", "one", "bad"]

@@ -142,3 +142,10 @@ def test_old_ones_go_when_new_ones_come(spill: Spill, tmp_path: Path, keep: Call
     # `week` fell with `large`: the oldest go first until there is room.
     assert kept(tmp_path) == ({new, last} if keep is of_writer else {week, large, new, last})
     state.close()
+
+
+def test_a_text_that_is_gone_is_not_renewed(tmp_path: Path) -> None:
+    (tmp_path / "kept").touch()
+    folder = os.open(tmp_path, os.O_RDONLY)
+    assert [module._renewed(folder, name) for name in ("kept", "gone")] == [True, False]
+    os.close(folder)

@@ -121,3 +121,18 @@ def test_where_a_path_leads(tmp_path: Path) -> None:
     (tmp_path / "dead").symlink_to("none")
     assert [real(str(tmp_path / name)) for name in ("link", "dead", "none")] == [f"{tmp_path}/file", None, None]
     assert real("a\0b") is None
+
+
+def test_what_cannot_be_looked_into_is_private_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none")
+    assert list(_private(missing)) == [missing]
+    assert list(carve_out(missing, [f"{missing}/x"])) == []
+
+
+def test_without_settings_the_system_is_looked_up_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ETC", "/none")
+    _system.cache_clear()
+    try:
+        assert (system().hidden, system().settings) == (("/none",), ())
+    finally:
+        _system.cache_clear()

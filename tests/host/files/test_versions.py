@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from toolroll.host.files import versions
-from toolroll.host.files.versions import DigestCache, Freshness, SeenVersions, Version, digest, stamp_of
+from toolroll.host.files.versions import DigestCache, FileRecord, Freshness, SeenVersions, Version, digest, stamp_of
 from toolroll.result import ErrorCode, ToolError
 
 
@@ -118,3 +118,12 @@ def test_a_session_forgets_what_it_saw_longest_ago_and_what_is_below_a_folder():
 def test_which_guard_lets_a_stale_file_be_changed_where_it_is_quoted(guard, allows):
     freshness = Freshness(SeenVersions(), guard)
     assert (freshness.allows_quotes, freshness.needs_read) == (allows, guard == "seen")
+
+
+def test_what_another_process_has_seen_is_older_than_what_we_have():
+    records = SeenVersions()
+    records.note("a", Version(NEW))
+    records.restore({"a": FileRecord(Version(OLD)), "b": FileRecord(Version(OLD))})
+    assert {path: one.version for path, one in records.all().items()} == {"a": Version(NEW), "b": Version(OLD)}
+    records.clear()
+    assert records.all() == {}

@@ -112,6 +112,8 @@ def test_entries_can_be_looked_at_and_opened(tree: Path) -> None:
         assert (seen.kind == "link") == (tree / seen.path).is_symlink()
         assert (seen.kind == "directory") == ((tree / seen.path).is_dir() and seen.kind != "link")
         assert seen.stat() == (tree / seen.path).lstat()
+        if seen.kind == "link":
+            assert seen.link() == os.readlink(tree / seen.path)
         if seen.kind == "file":
             opened = seen.open()
             assert os.read(opened, 100) == seen.path.encode()

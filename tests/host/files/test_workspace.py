@@ -354,3 +354,28 @@ def test_a_backup_may_be_made_where_the_file_may_be_written(open_kit, put, ws):
     assert (ws / files.back_up(files.draft("sub/a.txt"))).read_text() == "alpha\n"
     with pytest.raises(ToolError, match="not allowed by a rule"):
         files.back_up(files.draft("kept/b.txt"))
+
+
+def test_a_new_content_that_does_not_parse_is_refused(ctx):
+    ctx.files.check_new_syntax("a.py", "f(1)\n")
+    ctx.files.check_new_syntax("a.txt", "f(\n")
+    with pytest.raises(ToolError, match=r"Syntax error in the new 'a\.py', .*Nothing was written"):
+        ctx.files.check_new_syntax("a.py", "f(\n")
+
+
+def test_without_a_place_of_our_own_a_file_is_made_beside_the_old_one(ctx, put, ws, monkeypatch):
+    put({"a.txt": "old\n"})
+
+    def refuse(_name):
+        raise PermissionError
+
+    assert ctx.files._stage() is not None
+    monkeypatch.setattr(ctx.files.state, "folder", refuse)
+    assert ctx.files._stage() is None
+
+
+def test_a_draft_that_stays_the_same_is_not_written(ctx, put, ws):
+    put({"a.txt": "old\n"})
+    draft, before = ctx.files.draft("a.txt"), (ws / "a.txt").stat()
+    assert ctx.files.save(draft, "old\n").changed is False
+    assert (ws / "a.txt").stat() == before

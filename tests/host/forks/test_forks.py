@@ -7,6 +7,8 @@ import random
 import shutil
 import stat
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.host.capture.test_capture import RandomCommands, picture
+from tests.users import need_another_user
 from toolroll import Kit, ToolError
 from toolroll.host.forks import overlay
 from toolroll.text.files.changes import describe_changes
@@ -120,19 +123,27 @@ class RandomChanges(RandomCommands):
         os.setxattr(folder, "user.note", self.rng.randbytes(5))
 
 
-def check_random_changes(folder: Path, kind: Any, seed: int) -> None:
+class UserChanges(RandomChanges):
+    """Without renames of folders, which an ordinary user's overlay refuses as if they led to another file system."""
+
+    def rename(self) -> None:
+        os.rename(self.rng.choice(self.paths()), self.fresh())
+
+
+def check_random_changes(folder: Path, kind: Any, seed: int, changes: type[RandomChanges] = RandomChanges) -> None:
     """Do the same to a tree and to its fork: it stays as it was until the merge, and is then the same as the other."""
     ws, twin = folder / "ws", folder / "twin"
     ws.mkdir(parents=True)
-    RandomChanges(ws, random.Random(seed)).run(20)
+    changes(ws, random.Random(seed)).run(20)
     before = picture(ws)
     with Kit(ws, state_dir=folder / "state") as kit:
         for part in range(2):
             subprocess.run(["rm", "-rf", twin], check=True)
             subprocess.run(["cp", "-a", ws, twin], check=True)
-            RandomChanges(twin, random.Random(-seed - part)).run(12)
+            changes(twin, random.Random(-seed - part)).run(12)
             with kit.fork(kind) as trial:
-                RandomChanges(Path(trial.workspace), random.Random(-seed - part)).run(12)
+                assert trial.kind == kind
+                changes(Path(trial.workspace), random.Random(-seed - part)).run(12)
                 assert picture(Path(trial.workspace)) == picture(twin), f"seed {seed}"
                 if part:
                     assert picture(ws) == before, f"seed {seed}"
@@ -155,6 +166,57 @@ def test_random_changes(tmp_path: Path, kind: Any) -> None:
 def test_many_random_changes(tmp_path: Path, kind: Any) -> None:
     for seed in range(1000, 1200):
         check_random_changes(tmp_path / str(seed), kind, seed)
+
+
+_AS_USER = """
+import ctypes, os, sys
+from pathlib import Path
+from tests.host.forks.test_forks import UserChanges, check_random_changes
+from toolroll import allow_overlays
+folder, count = Path(sys.argv[1]), int(sys.argv[2])
+check_random_changes(folder / "first", "copy", 0)  # imports everything while this user may read it
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(1000)
+    os.setuid(1000)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the process is its user's own again
+if why := allow_overlays():
+    sys.exit(f"skip: {why}")
+(folder / "mode").write_text("x")
+(folder / "mode").chmod(0)
+try:
+    (folder / "mode").read_text()
+    sys.exit("it reads what the user may not")
+except PermissionError:
+    pass
+for seed in range(count):
+    check_random_changes(folder / str(seed), "overlay", seed, UserChanges)
+"""
+
+
+def run_as_user(count: int) -> None:
+    if os.geteuid() == 0:
+        need_another_user()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        env = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache", "XDG_CONFIG_HOME": folder}
+        words = [sys.executable, "-c", _AS_USER, folder, str(count)]
+        done = subprocess.run(
+            words, env=env, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3]
+        )
+    if done.stderr.startswith("skip: "):
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+
+
+def test_random_changes_in_overlays_of_an_ordinary_user() -> None:
+    run_as_user(5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_many_random_changes_in_overlays_of_an_ordinary_user() -> None:
+    run_as_user(200)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from toolroll.result import ToolError
-from toolroll.text.git.settings import SENTINEL, harmless_settings, setting_variables
+from toolroll.text.git.settings import SENTINEL, harmless_settings, quiet_settings, setting_variables
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,10 @@ def test_every_name_is_one_that_git_takes():
         re.fullmatch(r"[a-zA-Z0-9]+(\..+)?\.[a-zA-Z]+", name)
         for name in harmless_settings(["filter.x.clean", "hook.y.event"])
     )
+
+
+def test_drivers_are_replaced_for_commands_of_others():
+    found = quiet_settings(["diff.x.textconv", "diff.y.command", "diff.external"])
+    assert (found["diff.x.textconv"], found["diff.y.command"]) == ("cat", found["diff.external"])
+    assert "diff -u" in found["diff.external"]
+    assert "diff.external" not in quiet_settings([])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll import ErrorCode, ToolError
+from toolroll import ErrorCode, Kit, ToolError
 from toolroll.tools.code.symbols import symbols
 
 FILES = {
@@ -15,6 +15,24 @@ FILES = {
     "web/a.ts": 'import { dumps } from "./json";\nexport class Page extends Base { draw() { dumps(1); } }\n',
     "a.xyz": "class Unknown\n",
 }
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """One kit for all that only look, so that one process parses for them."""
+    top = tmp_path_factory.mktemp("symbols")
+    for name, text in FILES.items():
+        (top / "ws" / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / "ws" / name).write_text(text)
+    with Kit(top / "ws", state_dir=top / "state") as kit:
+        yield kit
+
+
+@pytest.fixture
+def looking(filled):
+    return filled.context()
+
+
 # Arguments, and the rows.
 ROWS = [
     ({"kind": "classes"}, ["m.py:4: class Base", "m.py:7: class Child(Base)", "web/a.ts:2: class Page extends Base"]),
@@ -49,16 +67,14 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), ROWS, ids=str)
-def test_rows(ctx, put, arguments, expected):
-    put(FILES)
-    found = symbols(ctx, **arguments)
+def test_rows(looking, arguments, expected):
+    found = symbols(looking, **arguments)
     assert str(found) == ("\n".join(expected) or "Nothing found.")
     assert found.total == len(expected)
 
 
-def test_a_limit(ctx, put):
-    put(FILES)
-    found = symbols(ctx, "classes", limit=2)
+def test_a_limit(looking):
+    found = symbols(looking, "classes", limit=2)
     assert (str(found), found.note) == (
         "m.py:4: class Base\nm.py:7: class Child(Base)",
         "(2 of 3 in 2 files shown (limit reached).)",
@@ -77,9 +93,8 @@ NOTHING = [
 
 
 @pytest.mark.parametrize(("arguments", "note"), NOTHING, ids=str)
-def test_nothing(ctx, put, arguments, note):
-    put(FILES)
-    found = symbols(ctx, **arguments)
+def test_nothing(looking, arguments, note):
+    found = symbols(looking, **arguments)
     assert (str(found), found.note, found.rows) == ("Nothing found.", note, [])
 
 
@@ -88,8 +103,7 @@ def test_files_that_were_not_looked_at_are_told(ctx, put):
     assert symbols(ctx, "classes").note == "(Looked at 1 file; not at: 1 too hard to parse, 1 too large.)"
 
 
-def test_a_pattern_that_cannot_be_read(ctx, put):
-    put(FILES)
+def test_a_pattern_that_cannot_be_read(looking):
     with pytest.raises(ToolError, match="cannot be read") as caught:
-        symbols(ctx, pattern="$$$")
+        symbols(looking, pattern="$$$")
     assert caught.value.code == ErrorCode.VALIDATION

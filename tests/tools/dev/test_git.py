@@ -4,8 +4,11 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -334,6 +337,96 @@ def test_remotes_that_cannot_be_used(kit, repo, url, code, words):
     result = kit.call("git", {"action": "fetch"})
     assert (result.error.code, words in result.text) == (code, True), result.text
     assert "There are: origin." in kit.call("git", {"action": "fetch", "remote": "nope"}).text
+
+
+class _WantsPassword(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_remote_that_wants_a_password_fails_at_once(unconfined, repo, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _WantsPassword) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        run(repo, "remote", "add", "origin", f"http://127.0.0.1:{server.server_port}/x.git")
+        began = time.monotonic()
+        result = unconfined.call("git", {"action": "fetch"})
+        server.shutdown()
+    assert (result.error.code, "wants a user name or password" in result.text) == ("PermissionDenied", True)
+    assert time.monotonic() - began < 10
+
+
+def drive(repo, put):
+    """Name a program for differences in the settings of a repository with a change."""
+    put({"a.txt": "two\n"})
+    run(repo, "config", "diff.x.textconv", f"touch {repo}/pwned; cat")
+    run(repo, "config", "diff.external", f"touch {repo}/pwned; true")
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "attributes").write_text("*.txt diff=x\n")
+
+
+LOOKS = "git status -s && git diff | cat && git log --oneline"
+
+
+def test_looking_needs_no_question_and_runs_no_program(open_kit, repo, put):
+    asked = []
+    drive(repo, put)
+    asking = open_kit(policy=PRESETS["ask"], approve=lambda one: asked.append(one.reason))
+    thinking = open_kit(mode="thinking")
+    reading = open_kit(policy=PRESETS["read-only"])
+    shown = [asking.call("bash", {"command": LOOKS}), thinking.call("terminal", {"command": LOOKS})]
+    assert [" M a.txt" in one.text and "+two" in one.text and "first" in one.text for one in shown] == [True, True]
+    for kit in (asking, thinking, reading):
+        assert [kit.call("git", arguments).ok for arguments in (READS[0], READS[1], READS[3], READS[6])] == [True] * 4
+    assert asked == []
+    assert not (repo / "pwned").exists()
+    for kit in (thinking, reading):
+        for arguments in ({"action": "add"}, {"action": "branch", "sub": "create", "name": "x"}, {"action": "fetch"}):
+            assert kit.call("git", arguments).error.code == "PermissionDenied", arguments
+    asking.call("bash", {"command": f"{LOOKS} && git add ."})
+    assert len(asked) == 1
+    assert open_kit().call("bash", {"command": LOOKS}).ok
+    assert (repo / "pwned").exists(), "the control: where nothing is asked about, git does as the repository says"
+
+
+LOSSES = [
+    ("git reset --hard", "`git reset` throws uncommitted changes away: a.txt."),
+    ("cd . && git checkout -- a.txt", "`git checkout` throws uncommitted changes away: a.txt."),
+    ("git restore .", "`git restore` throws uncommitted changes away: a.txt."),
+    ("git clean -fd", "`git clean` deletes files that are in no commit: new.txt."),
+    ("git push --force origin main", "`git push` overwrites what others may have pushed to origin (./far.git)."),
+    ("git push origin main", "`git push` sends commits to origin (./far.git), where others see them."),
+]
+
+
+def test_a_command_asks_about_the_work_that_it_would_lose(open_kit, repo, remote, put):
+    asked = []
+    kit = open_kit(approve=lambda one: asked.append(one.reason))
+    for command in ("git reset --hard", "git restore .", "git clean -fd"):
+        assert kit.call("bash", {"command": command}).ok, "nothing is lost in a clean tree"
+    put({"a.txt": "unsaved\n", "new.txt": "n\n"})
+    for command, reason in LOSSES:
+        assert kit.call("bash", {"command": command}).error.code == "PermissionDenied"
+        assert asked.pop() == reason
+    forced = kit.call("git", {"action": "reset", "sub": "hard", "force": True})
+    assert (forced.error.code, asked) == ("PermissionDenied", [LOSSES[0][1]])
+    assert (repo / "a.txt").read_text() == "unsaved\n"
+
+
+def test_undo_takes_back_the_files_of_a_reset_and_a_merge(open_kit, forked, put):
+    kit = open_kit()
+    put({"a.txt": "unsaved\n"})
+    assert kit.call("git", {"action": "reset", "sub": "hard", "ref": "topic", "force": True}).ok
+    assert (forked / "a.txt").read_text() == "topic\n"
+    assert kit.call("undo", {}).ok
+    assert ((forked / "a.txt").read_text(), (forked / "src/b.py").exists()) == ("unsaved\n", False)
 
 
 def test_branches(kit, repo, put):

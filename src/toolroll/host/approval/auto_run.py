@@ -96,7 +96,7 @@ class AutoRunFiles:
         """What the table names, beginning at the top of the workspace."""
         known, names = self._top
         now = take_stamp(self._root, ".")
-        if known is None or known != now:
+        if known != now:
             names = [name for name in _names(self._root, ".") if runs_by_itself((name,)) is not None]
             self._top = now if are_old([now]) else None, names
         todo: list[tuple[str, ...]] = [(name,) for name in names]

@@ -1,4 +1,7 @@
-"""A view of a folder by overlayfs, for root: made by one mount, and all that was changed lies in one folder."""
+"""A view of a folder by overlayfs: made by one mount, and all that was changed lies in one folder.
+
+For root, and for an ordinary user in a process that has called `allow_overlays`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import errno
 import os
 import re
 import stat
+import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from toolroll.host.forks.tree_copy import open_folder
@@ -18,16 +22,84 @@ from toolroll.host.sandbox.syscalls import Kernel, machine
 _SPECIAL = re.compile(r"[,:\\\s]")  # would end a value of the mount's options
 _DETACH = 2
 _COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that the kernel stamps files by
-_WHOLE = ("trusted.overlay.opaque", "trusted.overlay.redirect")
-_ORIGIN = "trusted.overlay.origin"
+_WHOLE = {f"{kind}.overlay.{name}" for kind in ("trusted", "user") for name in ("opaque", "redirect")}
+_ORIGIN = {"trusted.overlay.origin", "user.overlay.origin"}
+_NEW_USERS_AND_MOUNTS = 0x10000000 | 0x20000
+_CAPABILITIES_V3 = 0x20080522
+_ADMIN = 1 << 21
+_ALL = 0xFFFFFFFF
+
+
+def allow_overlays() -> str:
+    """Let an ordinary user's process mount overlays; why it cannot, or an empty text. Root needs no call.
+
+    It must be called before the process has other threads. The process then is in a namespace of users and mounts of
+    its own: forks can be seen in it and in what it starts, files of other users seem to belong to nobody, and
+    programs such as sudo gain no rights.
+    """
+    if _can_mount():
+        return ""
+    if sys.platform != "linux":
+        return "overlays need Linux"
+    if len(os.listdir("/proc/self/task")) > 1:
+        return "the process has several threads already"
+    if (child := os.fork()) == 0:  # tried there first: a process cannot leave a namespace that is of no use
+        failed = 1
+        try:
+            _enter_namespace()
+            failed = 0
+        finally:
+            os._exit(failed)
+    if os.waitpid(child, 0)[1] != 0:
+        return "the system lets this user make no namespace"
+    _enter_namespace()
+    return ""
+
+
+def _enter_namespace() -> None:
+    user, group = os.geteuid(), os.getegid()
+    _kernel().call("unshare", _NEW_USERS_AND_MOUNTS)
+    maps = {"setgroups": b"deny", "uid_map": b"%d %d 1" % (user, user), "gid_map": b"%d %d 1" % (group, group)}
+    for name, text in maps.items():
+        with open(f"/proc/self/{name}", "wb") as file:
+            file.write(text)
+    _set_effective(0)  # files are opened with no more rights than before
+
+
+def _can_mount() -> bool:
+    """Whether this process is root, or in a namespace of its own."""
+    if os.geteuid() == 0:
+        return True
+    with suppress(OSError), open("/proc/self/status", encoding="utf-8", errors="replace") as file:
+        return any(int(line.split()[1], 16) & _ADMIN for line in file if line.startswith("CapPrm:"))
+    return False
+
+
+def _set_effective(rights: int) -> None:
+    header = struct.pack("<II", _CAPABILITIES_V3, 0)
+    permitted = struct.pack("<I", _ALL)
+    _kernel().call("capset", header, (struct.pack("<I", rights) + permitted + b"\0" * 4) * 2)
+
+
+@contextmanager
+def _all_rights() -> Iterator[None]:
+    """Let the calling thread use the rights that the process has in its namespace."""
+    if os.geteuid() == 0:
+        yield
+        return
+    _set_effective(_ALL)
+    try:
+        yield
+    finally:
+        _set_effective(0)
 
 
 def why_not(workspace: str) -> str:
     """Why a workspace cannot be seen through an overlay, in words; empty if that may be tried."""
     if sys.platform != "linux":
         return "overlays need Linux"
-    if os.geteuid() != 0:
-        return "overlays that the file tools see need root"
+    if not _can_mount():
+        return "an ordinary user's program must call toolroll.allow_overlays() first; `toolroll try` does"
     if _SPECIAL.search(workspace):
         return "the path of the workspace holds a comma, colon, backslash or space"
     with open("/proc/self/mountinfo", "rb") as file:
@@ -38,14 +110,16 @@ def why_not(workspace: str) -> str:
 
 def mount(lower: str, upper: str, work: str, target: str) -> None:
     """Show `lower` at `target`, with all changes kept in `upper`; OSError if the kernel does not."""
-    how = f"lowerdir={lower},upperdir={upper},workdir={work},redirect_dir=on,index=off,metacopy=off,volatile"
-    _kernel().call("mount", b"overlay\0", os.fsencode(target) + b"\0", b"overlay\0", 0, how.encode() + b"\0")
+    kind = "redirect_dir=on,index=off,metacopy=off" if os.geteuid() == 0 else "userxattr"
+    how = f"lowerdir={lower},upperdir={upper},workdir={work},{kind},volatile"
+    with _all_rights():
+        _kernel().call("mount", b"overlay\0", os.fsencode(target) + b"\0", b"overlay\0", 0, how.encode() + b"\0")
 
 
 def unmount(target: str) -> None:
     """Unmount a view, also while processes use it; nothing if there is none."""
     if os.path.ismount(target):
-        with suppress(OSError):
+        with suppress(OSError), _all_rights():
             _kernel().call("umount2", os.fsencode(target) + b"\0", _DETACH)
 
 
@@ -61,6 +135,26 @@ def wait_beyond(moment: int) -> None:
     """Wait until the clock that files are stamped by is later than this time in ns."""
     while time.clock_gettime_ns(_COARSE) <= moment:
         time.sleep(0.0005)
+
+
+def has_foreign_owner(folder: str) -> bool:
+    """Whether a file beneath a folder has an owner or group that an ordinary user's namespace does not know.
+
+    Such a file cannot be written to in an overlay.
+    """
+    own = os.geteuid(), os.getegid()
+    if own[0] == 0:
+        return False
+    above = [folder]
+    while above:
+        with suppress(PermissionError), os.scandir(above.pop()) as entries:
+            for entry in entries:
+                found = entry.stat(follow_symlinks=False)
+                if (found.st_uid, found.st_gid) != own:
+                    return True
+                if stat.S_ISDIR(found.st_mode):
+                    above.append(entry.path)
+    return False
 
 
 def list_changed(upper: int, prefix: str = "") -> Iterator[tuple[str, bool]]:
@@ -80,5 +174,5 @@ def list_changed(upper: int, prefix: str = "") -> Iterator[tuple[str, bool]]:
 def was_copied_up(path: str) -> bool:
     """Whether a file of the upper folder was in the lower one before, there or by another name."""
     with suppress(OSError):
-        return not os.path.isdir(path) and _ORIGIN in os.listxattr(path, follow_symlinks=False)
+        return not os.path.isdir(path) and not _ORIGIN.isdisjoint(os.listxattr(path, follow_symlinks=False))
     return False

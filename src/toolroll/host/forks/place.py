@@ -7,9 +7,10 @@ import itertools
 import os
 import tempfile
 from contextlib import suppress
+from functools import cached_property
 
 from toolroll.host.files.copies import remove_tree
-from toolroll.host.forks.overlay import unmount
+from toolroll.host.forks.overlay import has_foreign_owner, unmount
 from toolroll.host.runtime.user_folders import cache_dir
 
 _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
@@ -18,9 +19,10 @@ _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
 class ForkPlace:
     """A folder for one fork: its workspace, and what a kit keeps beside it. `close` removes all of it."""
 
-    def __init__(self, path: str, name: str) -> None:
+    def __init__(self, path: str, name: str, home: ForkHome) -> None:
         """`path` is a new folder, `name` that of the workspace."""
         self.path = path
+        self.home = home
         # The folder has the name of the workspace, for programs that show or use it.
         self.workspace = os.path.join(path, "files", name)
         for one in (path, os.path.dirname(self.workspace), self.workspace):
@@ -43,6 +45,7 @@ class ForkHome:
     def __init__(self, workspace: str) -> None:
         above = _choose_folder(workspace)
         sweep(above)
+        self._workspace = workspace
         self._name = os.path.basename(workspace) or "root"
         self._path = tempfile.mkdtemp(prefix="forks-", dir=above)
         self._held = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -50,7 +53,12 @@ class ForkHome:
         self._numbers = itertools.count(1)
 
     def make_place(self) -> ForkPlace:
-        return ForkPlace(os.path.join(self._path, str(next(self._numbers))), self._name)
+        return ForkPlace(os.path.join(self._path, str(next(self._numbers))), self._name, self)
+
+    @cached_property
+    def has_foreign_owner(self) -> bool:
+        """Whether files of the workspace belong to others; looked for once."""
+        return has_foreign_owner(self._workspace)
 
     def close(self) -> None:
         _remove_home(self._path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -100,6 +101,8 @@ class OverlayView(ForkView):
         self._base = base
         self._upper = place.folder(UPPER)
         os.chmod(self._upper, stat.S_IMODE(os.stat(workspace).st_mode))
+        if place.home.has_foreign_owner:
+            raise OSError(errno.EOVERFLOW, "files of other users cannot be written in an overlay")
         overlay.mount(workspace, self._upper, place.folder(WORK), place.workspace)
         self._since = time.time_ns()
 

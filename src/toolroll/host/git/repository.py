@@ -26,6 +26,7 @@ from toolroll.text.git.settings import (
     REMOTE_ENVIRONMENT,
     SENTINEL,
     harmless_settings,
+    quiet_settings,
     remote_settings,
     setting_variables,
 )
@@ -155,10 +156,16 @@ class Repository:
         if stake is None:
             return ""
         names = stake.names
-        if stake.kind in ("changes", "untracked") and cwd != ".":
+        if stake.kind in ("changes", "untracked", "ignored") and cwd != ".":
             here = self.relative(cwd)
             names = tuple(one if one[:1] in ":/" else os.path.normpath(f"{here}/{one}") for one in names)
         return str(self.run_plan(describe_stake(stake.kind, stake.verb, names)))
+
+    def quiet_variables(self) -> dict[str, Word]:
+        """The variables with which git only looks and runs no program of the repository's settings."""
+        self._names = self._names or self._list_names()
+        settings = {**quiet_settings(self._names), **self._user_settings()}
+        return {**ENVIRONMENT, **setting_variables(settings), "GIT_OPTIONAL_LOCKS": "0"}
 
     def _read(self, path: str) -> GitOutput:
         """The text of a file of the working tree."""

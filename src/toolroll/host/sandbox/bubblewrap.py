@@ -65,8 +65,13 @@ def find() -> Iterator[str]:
     for program in dict.fromkeys((*(f"{folder}/{_PROGRAM}" for folder in folders), *_bundled())):
         if os.access(program, os.X_OK):
             found = os.stat(program)
-            if found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022:
+            if found.st_uid in (_root_id(), os.geteuid()) and not found.st_mode & 0o022:
                 yield program
+
+
+def _root_id() -> int:
+    """Whom files of root seem to belong to: in a namespace that does not know root, somebody else."""
+    return os.stat("/").st_uid
 
 
 def _bundled() -> Iterator[str]:
@@ -155,7 +160,7 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [*(entering or ()), self._program, "--args", str(arguments), "--", *argv],
+                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
                 (stdin, stdout, stderr),
@@ -223,6 +228,16 @@ class Bubblewrap(Sandbox):
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
+
+
+def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
+    """The words that start a program as the leader of a session and of the terminal, if its streams are one."""
+    if not access.terminal:
+        return argv
+    setsid = next((one for one in (f"{folder}/setsid" for folder in _FIRST) if os.access(one, os.X_OK)), None)
+    if setsid is None:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
+    return [setsid, "-c", *argv]
 
 
 def _close_with(stack: ExitStack, fd: int) -> int:

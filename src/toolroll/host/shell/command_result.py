@@ -68,6 +68,8 @@ class CommandRun:
         return ended.seconds if ended is not None else self.job.seconds if self.job else 0.0
 
     def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
+        if self.job is not None and self.job.screen is not None:
+            return ShownOutput(self.job.screen.look().text, None, self.launched.running.output.total)
         return show_output(self.launched.running.output, self.spill, most, keep)
 
     def show_errors(self, most: int, keep: Keep = "middle") -> ShownOutput:
@@ -186,9 +188,13 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
         end=began + int(ran.seconds * 1000),
         missing=missing,
         note="\n".join(filter(None, notes)),
-        more=Suggestion("job", {"action": "output", "id": ran.job.id}) if ran.job else None,
+        more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
     )
+
+
+def _suggest(job: Job) -> Suggestion:
+    return Suggestion("job", {"action": "screen" if job.screen else "output", "id": job.id})
 
 
 def _explain(said: str, launched: StartedCommand) -> str:

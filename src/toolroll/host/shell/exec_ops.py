@@ -18,6 +18,7 @@ from toolroll.text.terminal import clean
 from toolroll.text.truncate import Keep, bound
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.call import Call
     from toolroll.host.shell.supervisor import RunningCommand
 
 
@@ -85,11 +86,15 @@ class ExecShell(Shell):
         self._ops, self._files = ops, files
         return self
 
+    def on(self, call: Call, _repository: object = None) -> Shell:
+        """A repository elsewhere is not looked at."""
+        return super().on(call)
+
     def run_on(
         self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
     ) -> CommandRun:
         """`run`: what a shell elsewhere ends with is not known."""
-        if background:
+        if background or how.pop("terminal", False):
             refuse()
         return self.run(text or ":" if choice.remember == "reset" else text, cwd=cwd, seconds=seconds, **how)
 
@@ -103,7 +108,6 @@ class ExecShell(Shell):
         detach_after: float | None = None,  # noqa: ARG002 - there are no jobs elsewhere
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,  # noqa: ARG002
         captured: bool = True,  # noqa: ARG002 - these are the files of another machine
     ) -> CommandRun:
         ops = self._ops

@@ -28,6 +28,7 @@ from toolroll.host.shell.command_launcher import (
     prepare_words,
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
+from toolroll.host.shell.git_advice import FindRepository, mentions_git, name_losses, quieten
 from toolroll.host.shell.shell_memory import (
     ShellChoice,
     ShellMemory,
@@ -41,6 +42,7 @@ from toolroll.host.shell.shell_memory import (
     select_variables,
     show_variables,
 )
+from toolroll.policy import environment
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -96,10 +98,11 @@ class Shell:
         self._jobs: list[Jobs] = []
         self.memory = ShellMemory()
         self._call: Call | None = None
+        self._repository: FindRepository | None = None
 
-    def on(self, call: Call) -> Shell:
+    def on(self, call: Call, repository: FindRepository | None = None) -> Shell:
         other = copy.copy(self)
-        other._call = call
+        other._call, other._repository = call, repository
         return other
 
     @property
@@ -126,14 +129,10 @@ class Shell:
         program: str = "bash",
         merge: bool = True,
         detach_after: float | None = None,
-        reads: bool = False,
     ) -> CommandRun:
-        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job.
-
-        With `reads` it then reads what is written to the job.
-        """
+        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
         self._authorise_text(text, cwd, program)
-        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "reads": reads}
+        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after}
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, captured=not only_reads(text), **how)
 
@@ -161,8 +160,10 @@ class Shell:
         variables = state.variables if state is not None and choice.remember != "folder" else _NO_VARIABLES
         used, trust = self._authorise_text(text, here, program, variables)
         notes.append(describe_withheld(variables, used, trust))
-        how |= {"exported": used, "captured": not only_reads(text) or (trust != "reads" and bool(used))}
-        reports = program == "bash" and choice.remember != "nothing" and not background
+        tty = bool(how.get("terminal"))
+        how |= {"exported": {**environment.TERMINAL, **used} if tty else used}
+        how |= {"captured": not only_reads(text) or (trust != "reads" and bool(used))}
+        reports = program == "bash" and choice.remember != "nothing" and not background and not tty
         with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
             if background:
                 ran = self._run_job(argv, text, cwd=here, **how)
@@ -287,12 +288,14 @@ class Shell:
         if any("\0" in word for word in words):
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
         given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
-        self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
+        self._authorise(self._warn(judge_argv(words, self._rules()), cwd), (shlex.join(words), *given), cwd)
 
     def feed(self, job: Job, text: str) -> None:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
         from toolroll.policy.commands import judge_input
 
+        if not text:
+            return
         self._authorise(judge_input(text, f"job {job.id}", self._rules()), (job.title, text), None)
         job.running.write(text.encode())
 
@@ -306,14 +309,13 @@ class Shell:
         detach_after: float | None = None,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,
         captured: bool = True,
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged.
 
         What it changes is recorded, unless it is known to read only and not `captured`.
         """
-        how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "reads": reads, "captured": captured}
+        how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "captured": captured}
         return self._run_program(argv, cwd=cwd, seconds=seconds, detach_after=detach_after, **how)
 
     def _run_program(
@@ -404,6 +406,8 @@ class Shell:
     ) -> StartedCommand:
         call = self._for()
         call.token.check()
+        if mentions_git(argv):
+            captured, extra = quieten(str(argv[-1]), self._root.path, how, extra or {}, self.policy, self._repository)
         words, variables, fds = prepare_words(argv, extra or {})
         tell = _report_lines(call.progress, seconds)
         if captured and not call.is_compared and how.get("writes") != "nothing" and how.get("confined", True):
@@ -440,7 +444,7 @@ class Shell:
         from toolroll.policy.commands import judge
 
         check_text(text)
-        found = judge(text, self._rules())
+        found = self._warn(judge(text, self._rules()), cwd)
         # The grammar is that of bash: what another shell makes of the same text is not known.
         if program != "bash" and found.decision == "allow":
             found = replace(found, decision="ask")
@@ -469,6 +473,12 @@ class Shell:
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
         shown = show_variables(variables)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
+
+    def _warn(self, judgement: Judgement, cwd: str) -> Judgement:
+        """Add the work that git would lose, where somebody can be asked about it."""
+        if self._repository is None or self._guard.approver is None or self._rules().git_losses == "none":
+            return judgement
+        return name_losses(judgement, os.path.join(self._root.path, cwd), self._repository)
 
     def _rules(self) -> CommandRules:
         policy = self._guard.policy

@@ -9,20 +9,21 @@ from typing import Literal
 from toolroll.policy.git.places import takes_files
 from toolroll.policy.git.verdict import GitCall, read_call
 
-StakeKind = Literal["changes", "untracked", "pushed", "sent", "overwritten"]
+StakeKind = Literal["changes", "untracked", "ignored", "pushed", "sent", "overwritten"]
 
 _FORCED = frozenset({"-f", "--force", "--discard-changes"})
 _HARD = frozenset({"--hard", "--merge"})
 _AMEND = frozenset({"--amend"})
 _CONTINUES = frozenset({"--continue", "--abort", "--skip", "--quit", "--show-current-patch", "--edit-todo"})
 _DRY = frozenset({"-n", "--dry-run"})
+_IGNORED = frozenset({"-x", "-X"})
 _STAGED, _WORKTREE = frozenset({"-S", "--staged"}), frozenset({"-W", "--worktree"})
 _OVERWRITES = frozenset({"-f", "--force", "--force-with-lease", "--mirror"})
 
 
 @dataclass(frozen=True, slots=True)
 class GitStake:
-    """What may be lost: changes of tracked files, untracked files, commits that a remote has; what a push sends."""
+    """What may be lost: changes of tracked files, untracked files, commits that a remote has, what a push sends."""
 
     kind: StakeKind
     verb: str
@@ -48,7 +49,7 @@ def _judge(call: GitCall) -> tuple[StakeKind | None, tuple[str, ...]]:
     if restores or (key == "checkout" and takes_files(words)):
         return "changes", paths
     if key == "clean" and words.has(_FORCED):
-        return "untracked", paths
+        return "ignored" if words.has(_IGNORED) else "untracked", paths
     if key == "rebase" and not words.has(_CONTINUES):
         return "pushed", tuple(words.names[:1]) or ("@{upstream}",)
     if key == "commit" and words.has(_AMEND):

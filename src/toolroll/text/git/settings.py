@@ -14,6 +14,7 @@ SENTINEL = "toolroll.guard"  # a marker setting: when git does not list it, it t
 
 _FIXED: Mapping[str, str] = {
     SENTINEL: "true",
+    "safe.directory": "*",  # what it guards against is switched off here
     # Programs.
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -86,6 +87,8 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _FILTER = re.compile(r"filter\.(.*)\.[^.]+", re.DOTALL)
 _HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
 _MAX_SETTINGS = 1000
+# Stands in for a program that shows differences: git gives it the path, the old file, two words, the new file.
+_PLAIN_DIFF = 'show() { diff -u --label "a/$1" --label "b/$1" "$2" "$5"; :; }; show'
 
 
 def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
@@ -112,6 +115,18 @@ def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[st
             ErrorCode.SECURITY,
             f"The repository's settings name {len(settings)} programs; git is not run there. Look at .git/config.",
         )
+    return settings
+
+
+def quiet_settings(listed: Iterable[str]) -> dict[str, str]:
+    """The settings for a git command of somebody else, which lacks the options that switch drivers off."""
+    names = set(listed)
+    settings = harmless_settings(names)
+    settings |= {name: "cat" for name in settings if name.startswith("diff.") and name.endswith(".textconv")}
+    settings |= {name: _PLAIN_DIFF for name in settings if name.startswith("diff.") and name.endswith(".command")}
+    if "diff.external" in names:
+        return settings | {"diff.external": _PLAIN_DIFF}
+    del settings["diff.external"]  # git would run an empty one
     return settings
 
 

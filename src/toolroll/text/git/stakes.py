@@ -21,8 +21,9 @@ def describe_stake(kind: str, verb: str, names: Sequence[str]) -> Plan:
         found = parse_status((yield GitCommand(words, may_fail=True)).out)
         rows = dict.fromkeys(show_path(one.path) for one in (*found.conflicts, *found.staged, *found.unstaged))
         return _sentence(verb, "throws uncommitted changes away", list(rows))
-    if kind == "untracked":
-        words = ("ls-files", "--others", "--directory", "--no-empty-directory", "-z", "--", *names)
+    if kind in ("untracked", "ignored"):
+        which = ("--exclude-standard",) if kind == "untracked" else ()
+        words = ("ls-files", "--others", "--directory", "--no-empty-directory", *which, "-z", "--", *names)
         listed = (yield GitCommand(words, may_fail=True)).out.split("\0")
         return _sentence(verb, "deletes files that are in no commit", [show_path(one) for one in listed if one])
     if kind == "pushed":

@@ -19,7 +19,13 @@ _MAX_FILES = 1000
 _MAX_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 
 
-@tool(Effect.SHELL, rare=True, holds=True)
+def _looks(arguments: Mapping[str, Any]) -> bool:
+    from toolroll.text.git.requests import only_reads
+
+    return only_reads(arguments["action"], arguments.get("sub", "list"))
+
+
+@tool(Effect.SHELL, rare=True, holds=True, looks=_looks)
 def git(
     ctx: Context,
     action: Annotated[Action, "What to do."],

@@ -14,7 +14,7 @@ from toolroll.tool import Effect, tool
 @tool(Effect.READ, rare=True)
 def terminal(
     ctx: Context,
-    command: Annotated[str, "ls, cat, head, tail, find, grep, wc, sort, awk, sed, du and the like."],
+    command: Annotated[str, "ls, cat, head, tail, find, grep, wc, sort, awk, sed, du, git log and the like."],
     *,
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
     most: Annotated[int, "Characters of output to show."] = 30_000,

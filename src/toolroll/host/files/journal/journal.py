@@ -104,7 +104,7 @@ class Recorder:
         """A planned write was done, and this stands there now."""
         if step.after is not None:
             after = PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
-            if after != step.before:
+            if not is_same_state(after, step.before):
                 self.changes.append(PathChange(step.path, step.before, after))
 
     @contextmanager
@@ -137,10 +137,7 @@ class Recorder:
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        if state is not None and (attributes := read_attributes(f"/proc/self/fd/{fd}/{name}")):
-            time_ns = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns
-            state = replace(state, mtime_ns=time_ns, attributes=attributes)
-        step = PathChange(path, state, None)
+        step = PathChange(path, _with_attributes(state, fd, name), None)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -181,9 +178,9 @@ class Recorder:
             state, data = look(place.fd, place.name)
             if data is not None:
                 self._log.blobs.keep(data)
-            return state
-        mode = place.status().st_mode
-        return PathState("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
+        else:
+            state = PathState("file", stat.S_IMODE(place.status().st_mode), self._log.blobs.keep(data, known))
+        return _with_attributes(state, place.fd, place.name)
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
@@ -424,6 +421,17 @@ class Journal:
             f"Undo later changes first, or move aside what others made there.{shown}",
             details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )
+
+
+def _with_attributes(state: PathState | None, folder: int, name: str) -> PathState | None:
+    """The state of what has a name in an open folder, with its time and its extended attributes if it has any."""
+    if state is None or state.kind == "link":
+        return state
+    attributes = read_attributes(f"/proc/self/fd/{folder}/{name}")
+    if not attributes:
+        return state
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return replace(state, mtime_ns=status.st_mtime_ns, attributes=attributes)
 
 
 def _nothing_to_do() -> None:

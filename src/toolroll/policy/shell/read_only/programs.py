@@ -152,6 +152,15 @@ def is_lookup(words: Sequence[Word]) -> bool:
     return len(words) >= 2 and words[0].text in ("-v", "-V") and all(word.literal for word in words)
 
 
+def is_git_look(words: Sequence[Word]) -> bool:
+    """A git command that only reads."""
+    from toolroll.policy.git import judge
+
+    return (
+        bool(words) and all(word.literal for word in words) and judge([one.text for one in words]).decision == "allow"
+    )
+
+
 def is_version(words: Sequence[Word]) -> bool:
     """Only asked for its version."""
     return len(words) == 1 and words[0].text in ("--version", "-V", "-version")

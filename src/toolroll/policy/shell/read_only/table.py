@@ -190,10 +190,12 @@ SAYING = (
         allows=("hostname", "hostname -f"), asks=("hostname evil", "hostname -F x", "hostname -b x")),
     ReadOnlyProgram(("node",), words=programs.is_node_version, allows=("node -v", "node --version"),
         asks=("node -v x", "node", "node -e 1", "node --require x")),
-    ReadOnlyProgram(("python", "python3", "git", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
+    ReadOnlyProgram(("python", "python3", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
         "perl", "php", "bash"), words=programs.is_version,
-        allows=("python3 --version", "git --version", "java -version"),
-        asks=("python3 -c x --version", "git version", "python3 -v", "python3")),
+        allows=("python3 --version", "java -version"), asks=("python3 -c x --version", "python3 -v", "python3")),
+    ReadOnlyProgram(("git",), words=programs.is_git_look,
+        allows=("git --version", "git status -sb", "git log --oneline -5", "git diff HEAD~1 -- a.py"),
+        asks=("git commit -m x", "git log $x", "git -c core.pager=x log", "git diff --output=x", "git -C sub status")),
 )  # fmt: skip
 
 
@@ -203,7 +205,9 @@ UNBANNED = (*READERS, ReadOnlyProgram(("mount",), OptionSpec("l"), 0, allows=("m
     asks=("mount /dev/sda1 /mnt", "mount -a", "mount -o remount,rw /")))  # fmt: skip
 """With the programs that a ban list has, for rules without one."""
 
-TERMINAL_NAMES = names("ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which")
+TERMINAL_NAMES = names(
+    "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which git"
+)
 
 
 def select_programs(rows: tuple[ReadOnlyProgram, ...], names: frozenset[str]) -> tuple[ReadOnlyProgram, ...]:
