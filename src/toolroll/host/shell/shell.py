@@ -92,8 +92,8 @@ class Shell:
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
-        self._capture = capture
-        self._lock = threading.Lock()
+        self.dial = self._launcher.dial  # reaches what commands serve
+        self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
         self.memory = ShellMemory()
@@ -482,7 +482,7 @@ class Shell:
 
     def _rules(self) -> CommandRules:
         policy = self._guard.policy
-        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
+        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive, bool(policy.network))
 
 
 def _report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
