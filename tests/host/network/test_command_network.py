@@ -38,11 +38,15 @@ def served() -> Iterator[Server]:
         yield server
 
 
+def skip_without_sockets(tier: str) -> None:
+    if tier == "landlock" and (why := why_no_sockets()):
+        pytest.skip(f"no sockets for commands here: {why}")
+
+
 @pytest.fixture
 def open_kit(ws: Path, tmp_path: Path, confined: Any) -> Iterator[Open]:
     """Kits in each tier, whose commands are judged by no ban list."""
-    if confined == "landlock" and (why := why_no_sockets()):
-        pytest.skip(f"no sockets for commands here: {why}")
+    skip_without_sockets(confined)
     with ExitStack() as stack:
 
         def start(network: str, approve: Any = None, **policy: Any) -> Kit:
@@ -196,16 +200,17 @@ def test_nothing_is_left_when_the_kit_is_closed(open_kit: Open, served: Server) 
 
 
 def test_what_a_job_serves_is_reached_by_fetch_and_curl_and_a_page_elsewhere_leads_nowhere(
-    ws: Path, tmp_path: Path, bubblewrap: Sandbox
+    ws: Path, tmp_path: Path, confined: Any
 ) -> None:
+    skip_without_sockets(confined)
     (ws / "index.html").write_text("<h1>Served</h1>")
     (ws / "serve.py").write_text(
         "import http.server\n"
         "server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
         "print(server.server_port, flush=True)\nserver.serve_forever()\n"
     )
-    with Server(lambda _: redirect(f"http://localhost:{port}/")) as elsewhere:
-        policy = Policy(sandbox="bubblewrap", hosts=(elsewhere.host,))
+    with Server(lambda _: redirect(f"http://localhost:{port}/")) as elsewhere, Server(reply("private")) as private:
+        policy = Policy(sandbox=confined, hosts=(elsewhere.host,))
         with Kit(ws, policy=policy, state_dir=tmp_path / "state") as kit:
             before = kit.call("fetch", {"url": "http://localhost:8000/"})
             job = kit.call("bash", {"command": "/usr/bin/python3 serve.py", "background": True}).data["job"]
@@ -216,11 +221,11 @@ def test_what_a_job_serves_is_reached_by_fetch_and_curl_and_a_page_elsewhere_lea
             url = f"http://localhost:{port}/"
             assert "# Served" in kit.call("fetch", {"url": url}).text
             assert bash(kit, f"curl -s {url}") == "<h1>Served</h1>"
-            other = kit.call("fetch", {"url": f"http://localhost:{port + 1}/"})
+            other = kit.call("fetch", {"url": f"http://localhost:{private.port}/"})
             led = kit.call("fetch", {"url": elsewhere.url()})
             out = kit.call("bash", {"command": "curl -s http://example.org/"})
     codes = [one.error.code for one in (before, other, led, out) if one.error]
-    assert codes == ["SecurityError"] * 4
+    assert (codes, private.asked) == (["SecurityError"] * 4, [])
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):

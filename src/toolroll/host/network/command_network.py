@@ -55,7 +55,7 @@ class CommandNetwork:
                 return None
             try:
                 found.settimeout(_DIAL_SECONDS)
-                found.connect(("127.0.0.1" if family == socket.AF_INET else "::1", port))
+                sandbox.connect(found, "127.0.0.1" if family == socket.AF_INET else "::1", port)
             except OSError:
                 found.close()
                 continue

@@ -104,8 +104,8 @@ _dumpable = _DumpableGuard()
 class LandlockSandbox(Sandbox):
     """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
 
-    It has no world of its own to give, so some things that are harmless there cannot be had here: datagrams, and
-    pseudo-terminals. The commands of a `group` have streams to serve each other, if the kernel announces such calls,
+    It has no world of its own to give, so some things that are harmless there cannot be had here, such as
+    datagrams. The commands of a `group` have streams to serve each other, if the kernel announces such calls,
     and shared memory with a name, which the locks of Python's multiprocessing need, if nobody else has some.
     """
 
@@ -143,6 +143,10 @@ class LandlockSandbox(Sandbox):
 
     def make_socket(self, family: int) -> socket.socket | None:
         return None if self._keeper is None else self._keeper.loopback.make_socket(family)
+
+    def connect(self, made: socket.socket, host: str, port: int) -> None:
+        if self._keeper is not None:
+            self._keeper.loopback.connect(made, host, port)
 
     def close(self) -> None:
         if self._keeper is not None:

@@ -50,8 +50,17 @@ class Loopback:
     def make_socket(self, family: int) -> socket.socket:
         """A stream of our own that commands may connect to, once it listens."""
         made = socket.socket(family, socket.SOCK_STREAM)
-        self._tcp.add(os.fstat(made.fileno()).st_ino)
+        self._remember(made.fileno())
         return made
+
+    def connect(self, made: socket.socket, host: str, port: int) -> None:
+        """Connect a socket of ours to what a command serves; OSError if none does, or somebody else."""
+        address = ipaddress.ip_address(host)
+        if not _is_loopback(address) or not (found := listening_at(address, port)) or not found <= self._tcp:
+            raise _error(errno.ECONNREFUSED)
+        made.connect((host, port))
+        if not listening_at(address, port) <= self._tcp:
+            raise _error(errno.ECONNREFUSED)
 
     def bind(self, fd: int, name: bytes, pid: int, confine: Callable[[], None]) -> None:
         """Give the socket a name; `confine` gives the calling thread the command's rights to files."""
@@ -124,7 +133,7 @@ class Loopback:
             self._files[file] = number, cookie
 
     def _listen_at_port(self, sock: socket.socket, backlog: int) -> None:
-        fd, number = sock.fileno(), os.fstat(sock.fileno()).st_ino
+        fd = sock.fileno()
         if not sock.getsockname()[1]:
             anywhere = _ANY4 if sock.family == socket.AF_INET else _ANY6
             self._call("bind", fd, _build(_narrow(anywhere, fd), 0))
@@ -135,9 +144,12 @@ class Loopback:
         if not _is_loopback(ipaddress.ip_address(sock.getsockname()[0])):
             sock.shutdown(socket.SHUT_RD)
             raise _error(errno.EACCES)
+        self._remember(fd)
+
+    def _remember(self, fd: int) -> None:
         if len(self._tcp) >= _MOST:
             self._tcp &= all_listening()
-        self._tcp.add(number)
+        self._tcp.add(os.fstat(fd).st_ino)
 
     def _find_server(self, address: Address, port: int) -> Address:
         """Where to connect: a server at all addresses of both kinds is at that of the older kind only."""
