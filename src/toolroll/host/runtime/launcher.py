@@ -74,9 +74,9 @@ class Sandbox(ABC):
         """A stream socket in the network that the commands of the group share; None where they share none."""
         return None
 
-    def connect(self, made: socket.socket, host: str, port: int) -> None:
-        """Connect such a socket to what a command of the group serves on the loopback; OSError if none does."""
-        made.connect((host, port))
+    def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
+        """A connection to what a command of the group serves on its loopback; None for what is served by others."""
+        return None
 
     def open_port(self, port: int) -> bool:  # noqa: ARG002
         """Let the commands of the group connect to a port of our own loopback; False where they have another one."""

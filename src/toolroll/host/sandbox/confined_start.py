@@ -144,9 +144,8 @@ class LandlockSandbox(Sandbox):
     def make_socket(self, family: int) -> socket.socket | None:
         return None if self._keeper is None else self._keeper.loopback.make_socket(family)
 
-    def connect(self, made: socket.socket, host: str, port: int) -> None:
-        if self._keeper is not None:
-            self._keeper.loopback.connect(made, host, port)
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        return None if self._keeper is None else self._keeper.loopback.dial(host, port)
 
     def close(self) -> None:
         if self._keeper is not None:

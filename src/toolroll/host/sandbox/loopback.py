@@ -25,9 +25,11 @@ from toolroll.host.sandbox.listening import (
     file_of_socket,
     listening_at,
 )
+from toolroll.host.sandbox.network import LOOPBACK
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
 
 _OWN_FOLDER = 0x200  # CLONE_FS
+_DIAL_SECONDS = 5.0
 _ANY4, _ANY6 = ipaddress.IPv4Address("0.0.0.0"), ipaddress.IPv6Address("::")
 _LOOPBACK4, _LOOPBACK6 = ipaddress.IPv4Address("127.0.0.1"), ipaddress.IPv6Address("::1")
 _MAPPED = ipaddress.IPv6Address("::ffff:127.0.0.1")
@@ -53,14 +55,18 @@ class Loopback:
         self._remember(made.fileno())
         return made
 
-    def connect(self, made: socket.socket, host: str, port: int) -> None:
-        """Connect a socket of ours to what a command serves; OSError if none does, or somebody else."""
-        address = ipaddress.ip_address(host)
-        if not _is_loopback(address) or not (found := listening_at(address, port)) or not found <= self._tcp:
-            raise _error(errno.ECONNREFUSED)
-        made.connect((host, port))
-        if not listening_at(address, port) <= self._tcp:
-            raise _error(errno.ECONNREFUSED)
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        """A connection of ours to what a command serves; None if none does, or somebody else."""
+        for family, where in LOOPBACK.get(host, ()):
+            address = ipaddress.ip_address(where)
+            if not (found := listening_at(address, port)) or not found <= self._tcp:
+                continue
+            made = socket.socket(family, socket.SOCK_STREAM)
+            made.settimeout(_DIAL_SECONDS)
+            if made.connect_ex((where, port)) == 0 and listening_at(address, port) <= self._tcp:
+                return made
+            made.close()
+        return None
 
     def bind(self, fd: int, name: bytes, pid: int, confine: Callable[[], None]) -> None:
         """Give the socket a name; `confine` gives the calling thread the command's rights to files."""
