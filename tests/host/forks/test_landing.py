@@ -319,3 +319,13 @@ def test_recorded_commands_that_only_read_ask_nothing(
     for command in known[:: max(1, len(known) // 200)]:
         kit.call("bash", {"command": command, "timeout": 5})
     assert approver.asked == []
+
+
+def test_the_git_tool_asks_once_before_it_loses_work(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    kit = open_kit(policy=rules(), approve=approver)
+    (repository / "kept.txt").write_text("changed\n")
+    restore = {"action": "restore", "files": ["kept.txt"], "force": True}
+    assert not kit.call("git", restore).ok
+    assert (len(approver.asked), (repository / "kept.txt").read_text()) == (1, "changed\n")
