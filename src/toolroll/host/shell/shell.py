@@ -92,8 +92,8 @@ class Shell:
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
-        self._capture = capture
-        self._lock = threading.Lock()
+        self.dial = self._launcher.dial  # reaches what commands serve
+        self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
         self.memory = ShellMemory()
@@ -434,8 +434,8 @@ class Shell:
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise
-        if ended is not None and launched.written is not None:
-            launched.written.report(self._for())
+        if launched.written is not None:
+            self._capture.settle(launched.written, self._for(), is_job=ended is None)
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
         return CommandRun(launched, self._spill, job)
@@ -478,7 +478,7 @@ class Shell:
             why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
-        shown = show_variables(variables)
+        shown, judgement = show_variables(variables), self._capture.name_losses(judgement, cwd or ".", call)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
 
     def _warn(self, judgement: Judgement, cwd: str) -> Judgement:
@@ -489,4 +489,4 @@ class Shell:
 
     def _rules(self) -> CommandRules:
         policy = self._guard.policy
-        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
+        return command_rules(self._table, tuple(policy.rules), policy.allow_destructive, bool(policy.network))
