@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BACKLOG = 128
-_DIAL_SECONDS = 3.0
 
 
 class CommandNetwork:
@@ -44,23 +43,6 @@ class CommandNetwork:
     def lines(self, since: float) -> list[str]:
         """What commands were refused since then, in words."""
         return [] if self._gate is None else self._gate.lines(since)
-
-    @staticmethod
-    def dial(sandbox: Sandbox, host: str, port: int) -> socket.socket | None:
-        """A connection to what a command of the sandbox serves on its loopback; None if there is nothing."""
-        families = {"127.0.0.1": (socket.AF_INET,), "[::1]": (socket.AF_INET6,)}
-        for family in families.get(host, (socket.AF_INET, socket.AF_INET6)):
-            found = sandbox.make_socket(family)
-            if found is None:
-                return None
-            try:
-                found.settimeout(_DIAL_SECONDS)
-                found.connect(("127.0.0.1" if family == socket.AF_INET else "::1", port))
-            except OSError:
-                found.close()
-                continue
-            return found
-        return None
 
     def close(self) -> None:
         with self._lock:

@@ -74,6 +74,10 @@ class Sandbox(ABC):
         """A stream socket in the network that the commands of the group share; None where they share none."""
         return None
 
+    def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
+        """A connection to what a command of the group serves on its loopback; None for what is served by others."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 
