@@ -69,6 +69,13 @@ class Merge:
     def apply(self, rows: Sequence[ForkChange]) -> None:
         """Make the workspace what the fork is at these paths."""
         check_conflicts(rows)
+        try:
+            self._apply(rows)
+        except OSError as error:
+            where = f" at {error.filename!r}" if error.filename else ""
+            raise ToolError(ErrorCode.IO, f"Nothing was merged: {error.strerror}{where}.") from error
+
+    def _apply(self, rows: Sequence[ForkChange]) -> None:
         for row in reversed(rows):
             if row.base is not None and (row.fork is None or _is_replaced(row.base.state, row.fork.state)):
                 self._remove(row)
