@@ -136,6 +136,17 @@ def timed(function: Callable[[], object]) -> Callable[[], Sample]:
     return sample
 
 
+def timed_once(function: Callable[[], object], after: Callable[[], object]) -> Callable[[], Sample]:
+    """Measures one run of a function, behind which `after` makes everything as it was."""
+
+    def sample() -> Sample:
+        taken = _repeat(function, 1)
+        after()
+        return taken
+
+    return sample
+
+
 def awaited(function: Callable[[], Awaitable[object]]) -> Callable[[], Sample]:
     """The same for a coroutine function, inside a running loop: starting the loop is not counted."""
     import asyncio

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolroll import Effect, FilePath, Token, ToolError, tool
+from toolroll import Context, Effect, FilePath, Token, ToolError, tool
 from toolroll.dialect import View
 from toolroll.host.approval.guard import Guard
 from toolroll.policy.decision import Rule
@@ -232,3 +232,15 @@ def test_a_place_is_given_back_by_a_call_that_fails(open_kit):
 
     kit.register(fail)
     assert [kit.call("fail", {"path": "a"}).text for _ in range(3)] == ["a"] * 3
+
+
+@pytest.mark.parametrize(("call_seconds", "timeout", "given"), [(600, 3000, 3060), (600, 20, 600), (30, 3000, 30)])
+def test_a_longer_timeout_lengthens_its_call(open_kit, call_seconds, timeout, given):
+    @tool
+    def left(ctx: Context, timeout: float) -> float:
+        """How long the call may take."""
+        return ctx.token.remaining()
+
+    kit = open_kit(limits={"call_seconds": call_seconds})
+    kit.register(left)
+    assert kit.call("left", {"timeout": timeout}).data == pytest.approx(given, abs=5)

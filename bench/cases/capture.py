@@ -1,25 +1,33 @@
-"""What recording the changes of a command costs: a command that writes nothing, and `compileall`, which writes much.
+"""What recording the changes of a command costs: one that writes nothing, `compileall`, and 20,000 new files.
 
-Both ways run the same command by the same kit; the floor does not compare the tree before and after.
+Both ways run the same command by the same kit; the floor does not compare the tree before and after. The contents of
+new files are kept beside what comes next, which is not measured here.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from bench import corpora
 from bench.cases import Settings
-from bench.measure import Contestant, Race, timed
+from bench.measure import Contestant, Race, timed, timed_once
 from toolroll import Kit
+from toolroll.host.capture.listing import TreeLister
+from toolroll.host.files.root import Root
 from toolroll.kit import preset
 
 _COMMANDS = {
     "a command that writes nothing": ("true",),
     "compileall": (sys.executable, "-m", "compileall", "-q", "-f", "."),
 }
+_NEW, _LISTED = 20_000, 10_000
 _SECONDS = 300
 
 
@@ -39,4 +47,53 @@ def races(settings: Settings) -> Iterator[Race]:
                     Contestant("not captured", "floor", timed(lambda words=words: run(words, False))),
                 ]
                 yield Race(f"{what}, {name}", contestants)
+            yield _unpacking(tree, run)
         shutil.rmtree(tree)
+    yield _listing(tree)
+
+
+def _unpacking(tree: Path, run: Callable[[Sequence[str], bool], None]) -> Race:
+    """A race of unpacking many small files, which are removed after each run."""
+    archive = tree.parent / "new.tar"
+    with tarfile.open(archive, "w") as tar:
+        for number in range(_NEW):
+            entry = tarfile.TarInfo(f"unpacked/{number % 200}/{number}.txt")
+            entry.size = len(data := f"file {number}\n".encode() * 10)
+            tar.addfile(entry, io.BytesIO(data))
+
+    def clean() -> None:
+        shutil.rmtree(tree / "unpacked")
+        run(("true",), True)
+
+    def unpack(captured: bool) -> None:
+        run(("tar", "xf", str(archive)), captured)
+
+    contestants = [
+        Contestant("toolroll, captured", "ours", timed_once(lambda: unpack(True), clean)),
+        Contestant("not captured", "floor", timed_once(lambda: unpack(False), clean)),
+    ]
+    return Race(f"{_NEW:,} new files", contestants)
+
+
+def _listing(tree: Path) -> Race:
+    """A race of listing files without a watch."""
+    tree.mkdir()
+    root = Root(str(tree))
+    for number in range(_LISTED):
+        path = tree / str(number % 100) / f"{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def list_all() -> None:
+        TreeLister(root, "", lambda _: False).refresh()  # a new one has no watch
+
+    def walk() -> None:
+        for folder, _, names in os.walk(tree):
+            for name in names:
+                os.lstat(f"{folder}/{name}")
+
+    contestants = [
+        Contestant("toolroll", "ours", timed(list_all)),
+        Contestant("os.walk and lstat", "floor", timed(walk)),
+    ]
+    return Race(f"listing {_LISTED:,} paths", contestants)

@@ -392,7 +392,7 @@ class Profile:
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
-    commands: str = "standard"
+    commands: str = "native"
     """The built-in table that commands are judged by."""
     wire: Callable[[Result], Any] = lambda result: result.text
     mcp: Callable[[Result], dict[str, Any]] | None = None

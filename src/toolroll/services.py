@@ -37,6 +37,8 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 
 if TYPE_CHECKING:
+    import socket
+
     from toolroll.host.capture.capture import Capture
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.file_ops import FileOps
@@ -208,7 +210,10 @@ class Services:
     def _open_http(self) -> Client:
         from toolroll.host.http.client import PROXY, Client
 
-        return Client(self.guard.policy.hosts, proxy=os.environ.get(PROXY, ""))
+        return Client(self.guard.policy.hosts, proxy=os.environ.get(PROXY, ""), dial=self._dial)
+
+    def _dial(self, host: str, port: int) -> socket.socket | None:
+        return self.shell.dial(host, port)
 
     def _open_shell(self, table: str) -> Shell:
         from toolroll.host.shell.shell import Shell

@@ -20,7 +20,11 @@ from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
+from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError, as_tool_error
+
+_CALL_SECONDS = Limits().call_seconds
+_AFTER_SECONDS = 60  # of a call, after its command has ended
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
 """Runs the rest of a call: takes its context and the bound arguments."""
@@ -93,11 +97,17 @@ def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
 
 
 def time_limit(_view: View, proceed: Proceed) -> Proceed:
-    """Give the call its deadline, which engines check wherever they could take long."""
+    """Give the call its deadline, which engines check wherever they could take long.
+
+    A call with a longer `timeout` of its own gets that, unless the operator has shortened calls.
+    """
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
         call = ctx.call
-        call.token.limit(call.limits.call_seconds)
+        seconds = call.limits.call_seconds
+        if seconds >= _CALL_SECONDS and (own := arguments.get("timeout") or 0) + _AFTER_SECONDS > seconds:
+            seconds = own + _AFTER_SECONDS
+        call.token.limit(seconds)
         return proceed(ctx, arguments)
 
     return limited
@@ -262,8 +272,10 @@ def hold_changes(view: View, proceed: Proceed) -> Proceed:
     if Effect.SHELL not in view.effects or view.tool.holds:
         return proceed
 
+    looks = view.tool.looks
+
     def held(ctx: Context, arguments: dict[str, Any]) -> Any:
-        if ctx.commands.policy.commit == "auto":
+        if ctx.commands.policy.commit == "auto" or (looks is not None and looks(arguments)):
             return proceed(ctx, arguments)
         return ctx.forks.run(ctx, lambda inner: proceed(inner, dict(arguments)))
 

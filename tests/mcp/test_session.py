@@ -358,7 +358,8 @@ def test_a_batch_waits_neither_for_what_is_only_told_nor_for_what_was_cancelled(
 
 
 def test_old_clients_get_no_links(talk):
-    for version, kinds in (("2025-03-26", ["text"]), ("2025-11-25", ["text", "resource_link"])):
+    both = ["text", "resource_link"]
+    for version, kinds in (("2025-03-26", ["text"]), ("2025-06-18", both), ("2025-11-25", both)):
         one = talk()
         one.start(version)
         answer = one.ask("tools/call", {"name": "at_length"})[-1]

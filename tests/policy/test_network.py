@@ -20,6 +20,7 @@ from toolroll.policy.rules import Policy
         (" Example.org, *.example.org ,example.org", ("example.org", "*.example.org")),
         (["packages", "127.0.0.1:8080", "[::1]:80"], ("packages", "127.0.0.1:8080", "[::1]:80")),
         ("registry:5000", ("registry:5000",)),
+        ("example.org:1,example.org:65535", ("example.org:1", "example.org:65535")),
     ],
 )
 def test_a_setting_is_read_as_users_write_it(given: bool | str | list[str], network: Network) -> None:

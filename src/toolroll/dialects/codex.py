@@ -81,7 +81,7 @@ DIALECT = Dialect(
             {
                 "command": Param("cmd", description="Shell command.", schema={"minLength": 1}),
                 "cwd": _FOLDER,
-                "reads": Param("tty", description="Keep its input open for write_stdin. It gets a pipe, no terminal."),
+                "tty": Param(description="Run it in a terminal, which write_stdin types into."),
                 "wait": _WAIT,
                 "most": _BUDGET,
                 "shell": Param(

@@ -94,6 +94,7 @@ PRESETS: dict[str, CommandRules] = {
     "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
     "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
     "terminal": TERMINAL,
+    "native": CommandRules("native", banned.NATIVE, DESTRUCTIVE, READERS, git_losses="final"),
 }
 """The built-in rules by name."""
 

@@ -36,6 +36,16 @@ SETTINGS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Set for every command, so that no program asks, pages, edits or paints."""
 
+TERMINAL: Mapping[str, str | None] = MappingProxyType({
+    "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1",
+    **dict.fromkeys((
+        "GIT_TERMINAL_PROMPT", "GH_PROMPT_DISABLED", "DEBIAN_FRONTEND", "PIP_NO_INPUT", "POETRY_NO_INTERACTION",
+        "COMPOSER_NO_INTERACTION", "COREPACK_ENABLE_DOWNLOAD_PROMPT", "DENO_NO_PROMPT",
+        "CLOUDSDK_CORE_DISABLE_PROMPTS", "TF_INPUT",
+    )),
+})  # fmt: skip
+"""Changed for a command in a terminal, which may ask; None is not set."""
+
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from toolroll.host.approval.grants import Grants
+from toolroll.host.runtime.state import State
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import PRESETS, Policy
 
@@ -122,3 +124,16 @@ def test_grants_of_other_versions_are_asked_about_again(open_kit, tmp_path, kept
     kit = open_kit(policy=EVERYTHING, approve=lambda request: seen.append(request) or "always")
     assert [kit.call(*bash("touch a")).ok, kit.call(*write("b")).ok, len(seen)] == [True, True, 2]
     assert open_kit(policy=EVERYTHING).call(*write("c")).ok
+
+
+def test_what_is_kept_can_be_read_and_taken_back_by_a_person(tmp_path):
+    state = State(str(tmp_path / "state"))
+    Grants(state).add(("tool", "write"))
+    file = tmp_path / "state/grants/grants.json"
+    assert file.read_text() == '{\n "keys": [\n  [\n   "tool",\n   "write"\n  ]\n ]\n}'
+    assert Grants(state).keys == (("tool", "write"),)
+    file.write_text("{")
+    with pytest.raises(ValueError, match=r"is broken: .*Repair or remove it"):
+        Grants(state)
+    file.unlink()
+    assert Grants(state).keys == ()

@@ -201,3 +201,10 @@ def test_a_request_cannot_be_changed():
 
 def test_values_stay_as_they_are():
     assert_values(module)
+
+
+def test_letters_of_every_script_are_shown_as_they_are():
+    request = ApprovalRequest("multiedit", Effect.WRITE, {"edits": ["größer", {"a": "字"}]}, "needs approval")
+    assert "größer" in request.body
+    assert "字" in request.body
+    assert request.commands == ('multiedit {"edits": ["größer", {"a": "字"}]}',)

@@ -229,7 +229,7 @@ def test_results_wait_to_be_scanned_until_they_are_too_many(monkeypatch: pytest.
     monkeypatch.setattr(module, "_MAX_WAITING_CHARACTERS", 4)
     taint = Taint(Guard(Policy(), "code"))
     waiting = []
-    for text in ("1234", "5", "6"):
+    for text in ("1234", "5", "6789"):
         taint.notice_result(Effect.READ, ["a"], {}, text)
         waiting.append(len(taint._waiting))
     assert waiting == [1, 0, 1]

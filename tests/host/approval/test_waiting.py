@@ -85,7 +85,8 @@ def test_what_a_killed_process_left(state: str) -> None:
 
 
 def test_an_answer_that_nobody_takes_is_none(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TAKEN_S", 0.0)
+    monkeypatch.setattr(module, "_TAKEN_S", 0.05)
+    monkeypatch.setattr(module, "_LOOK_S", 0.01)
     waiting = WaitingApprovals(State(state))
     assert waiting.all() == [], "before the first question there is no folder"
     left = b'{"id": "a", "tool": "bash", "text": "x", "asked": 1, "ends": 9e9, "lasting": false}'

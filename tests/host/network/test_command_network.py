@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import http.server
+import io
+import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
+import tarfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.host.http.web import Server, reply
+from tests.host.http.web import Server, redirect, reply
 from toolroll import Kit, Policy
 from toolroll.host.runtime.launcher import Sandbox
 from toolroll.policy.rules import Environment
@@ -180,3 +188,147 @@ def test_nothing_is_left_when_the_kit_is_closed(open_kit: Open, served: Server) 
     bash(kit, f"curl -s http://{served.host}/")
     kit.close()
     assert {one.name for one in threading.enumerate()} - threads - {"toolroll lookup"} == set()
+
+
+def test_what_a_job_serves_is_reached_by_fetch_and_curl_and_a_page_elsewhere_leads_nowhere(
+    ws: Path, tmp_path: Path, bubblewrap: Sandbox
+) -> None:
+    (ws / "index.html").write_text("<h1>Served</h1>")
+    (ws / "serve.py").write_text(
+        "import http.server\n"
+        "server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+        "print(server.server_port, flush=True)\nserver.serve_forever()\n"
+    )
+    with Server(lambda _: redirect(f"http://localhost:{port}/")) as elsewhere:
+        policy = Policy(sandbox="bubblewrap", hosts=(elsewhere.host,))
+        with Kit(ws, policy=policy, state_dir=tmp_path / "state") as kit:
+            before = kit.call("fetch", {"url": "http://localhost:8000/"})
+            job = kit.call("bash", {"command": "/usr/bin/python3 serve.py", "background": True}).data["job"]
+            port = 0
+            while not port:
+                told = kit.call("job", {"action": "output", "id": job}).data["output"]
+                port = int(told.split()[0]) if told.split() else 0
+            url = f"http://localhost:{port}/"
+            assert "# Served" in kit.call("fetch", {"url": url}).text
+            assert bash(kit, f"curl -s {url}") == "<h1>Served</h1>"
+            other = kit.call("fetch", {"url": f"http://localhost:{port + 1}/"})
+            led = kit.call("fetch", {"url": elsewhere.url()})
+            out = kit.call("bash", {"command": "curl -s http://example.org/"})
+    codes = [one.error.code for one in (before, other, led, out) if one.error]
+    assert codes == ["SecurityError"] * 4
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder; with `git`, its repositories by git's own program."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self._git()
+
+    def do_GET(self) -> None:
+        if ".git/" in self.path:
+            self._git()
+        else:
+            super().do_GET()
+
+    def _git(self) -> None:
+        path, _, query = self.path.partition("?")
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        env = {
+            "GIT_PROJECT_ROOT": str(self.directory),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "REMOTE_USER": "x",
+            "PATH": os.defpath,
+            "CONTENT_TYPE": self.headers.get("content-type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+        }
+        answer = subprocess.run(["git", "http-backend"], input=body, env=env, capture_output=True, check=True).stdout
+        head, _, rest = answer.partition(b"\r\n\r\n")
+        self.send_response(200)
+        for line in head.decode().splitlines():
+            name, _, value = line.partition(": ")
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(rest)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder, and the host that serves it."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield folder, f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_git_clones_and_pushes(open_kit: Open, files: tuple[Path, str], ws: Path) -> None:
+    folder, host = files
+    for command in ("init -q --bare -b main one.git", "-C one.git config http.receivepack true"):
+        subprocess.run(["git", *command.split()], cwd=folder, check=True)
+    kit = open_kit(host)
+    me = "-c user.name=A -c user.email=a@b.c"
+    told = bash(
+        kit,
+        f"git clone -q http://{host}/one.git && cd one && echo x > a && git add a && git {me} commit -qm First"
+        " && git push -q origin HEAD:main && git fetch -q && git rev-parse HEAD",
+    )
+    seen = subprocess.run(
+        ["git", "rev-parse", "main"], cwd=folder / "one.git", capture_output=True, text=True, check=True
+    )
+    assert (len(seen.stdout), seen.stdout.strip() in told.splitlines()) == (41, True), told
+
+
+def test_pip_installs_from_the_configured_registry(files: tuple[Path, str], ws: Path, tmp_path: Path) -> None:
+    """With `packages`: the index is named in a file of the user that commands cannot read."""
+    folder, host = files
+    wheel = folder / "simple" / "tiny" / "tiny-1.0-py3-none-any.whl"
+    wheel.parent.mkdir(parents=True)
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr("tiny.py", "print('installed')\n")
+        made.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        made.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr("tiny-1.0.dist-info/RECORD", "")
+    home = tmp_path / "home"
+    (home / ".config/pip").mkdir(parents=True)
+    (home / ".config/pip/pip.conf").write_text(f"[global]\nindex-url = http://{host}/simple\n")
+    code = (
+        "import sys\nfrom toolroll import Kit, Policy\n"
+        f"with Kit({str(ws)!r}, policy=Policy(network='packages', sandbox='bubblewrap')) as kit:\n"
+        "    print(kit.call('bash', {'command': sys.argv[1]}).text)\n"
+    )
+    install = f"{sys.executable} -m pip install -q --target lib tiny && PYTHONPATH=lib {sys.executable} -m tiny"
+    names = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+    env = {**names, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+    ran = subprocess.run([sys.executable, "-c", code, install], env=env, capture_output=True, text=True, check=True)
+    assert "installed" in ran.stdout.splitlines(), ran.stdout + ran.stderr
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="no npm here")
+def test_npm_installs(open_kit: Open, files: tuple[Path, str], ws: Path) -> None:
+    folder, host = files
+    package = b'{"name": "tiny", "version": "1.0.0", "main": "index.js"}'
+    with tarfile.open(folder / "tiny.tgz", "w:gz") as made:
+        for name, text in (("package.json", package), ("index.js", b"module.exports = 'installed'\n")):
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text)
+            made.addfile(entry, io.BytesIO(text))
+    about = {"name": "tiny", "version": "1.0.0", "dist": {"tarball": f"http://{host}/tiny.tgz"}}
+    (folder / "tiny").write_text(
+        json.dumps({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": about}})
+    )
+    (ws / "package.json").write_text("{}")
+    kit = open_kit(host)
+    told = bash(kit, f"npm install --registry=http://{host}/ --no-audit tiny && node -p 'require(\"tiny\")'")
+    assert "installed" in told.splitlines(), told

@@ -1,11 +1,13 @@
 """Find, run and measure the tests of real projects."""
 
+import os
 import subprocess
 import sys
 from typing import get_args
 
 import pytest
 
+from toolroll import Policy
 from toolroll.dialect import Dialect, View
 from toolroll.text.dev.tests.frameworks import FRAMEWORKS
 from toolroll.tools.dev import tests as tool_file
@@ -124,6 +126,7 @@ def test_pytest(call, put, ws):
         "ERROR tests/test_app.py::test_stored (tests/test_app.py:26)",
         "  ValueError: no database",
         '    at tests/test_app.py:26 in database: raise ValueError("no database")',
+        f"Ran with {sys.executable}.",
     ]
     data = result.data
     assert {name: data[name] for name in ("passed", "failed", "errors", "skipped", "xfailed", "total")} == {
@@ -383,6 +386,42 @@ def test_only_affected_tests(call, put, git, ws):
     assert affected().data["failed"] == 1, "but what was reached is known now"
 
 
+def test_affected_tests_are_those_of_testpaths(call, put, git):
+    test = "import app\ndef test_it():\n    assert app.add(1, 2) == 3\n"
+    put({
+        "pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['tests']\naddopts = '-p no:cacheprovider'\n",
+        "app.py": APP,
+        "tests/test_app.py": test,
+        "bench/test_slow.py": test,
+    })  # fmt: skip
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "x")
+    put({"app.py": APP + "# changed\n"})
+    result = call(affected=True)
+    assert (result.data["total"], result.data["passed"]) == (1, 1)
+    assert "1 test file affected by app.py." in result.text
+
+
+def test_a_broken_conftest_ends_only_the_tests_of_its_folder(call, put):
+    put({
+        "pytest.ini": QUICK,
+        "tests/conftest.py": "import nope\n",
+        "tests/test_a.py": "def test_a(db): pass\ndef test_c(db): pass\n",
+        "other/test_b.py": "def test_b(): pass\n",
+    })  # fmt: skip
+    result = call()
+    assert (result.data["passed"], result.data["errors"]) == (1, 1)
+    assert result.text.splitlines()[1:5] == [
+        "ERROR tests/conftest.py (tests/conftest.py:1)",
+        "  ModuleNotFoundError: No module named 'nope'",
+        "  Tests in its folder that were not run: 2",
+        "    at tests/conftest.py:1 in <module>: import nope",
+    ]
+    only = call(path="tests")
+    assert (only.data["passed"], only.data["errors"]) == (0, 1)
+
+
 def test_a_project_in_a_folder(call, put):
     put({"README.md": "x", "back/setup.py": "", "back/app.py": APP, "back/tests/test_sums.py": UNIT})
     result = call(path="back/tests/test_sums.py", keyword="wrong", framework="unittest")
@@ -410,6 +449,39 @@ def test_node(call, put):
     assert (result.data["passed"], result.data["failed"]) == (1, 1)
     assert "FAILED test/sum.test.js::group > wrong (test/sum.test.js:5)" in result.text
     assert "3 !== 4" in result.text
+
+
+NODE_TOOLS = os.environ.get("TOOLROLL_NODE_TOOLS", "")
+"""A folder node_modules with vitest, jest, eslint and prettier, or some of them."""
+
+
+@pytest.mark.parametrize("name", ["vitest", "jest"])
+def test_javascript_frameworks_for_real(open_kit, put, ws, name):
+    if not os.access(f"{NODE_TOOLS}/.bin/{name}", os.X_OK):
+        pytest.skip(f"TOOLROLL_NODE_TOOLS names no folder node_modules with {name}")
+    imports = "import { describe, it, expect } from 'vitest';\n" if name == "vitest" else ""
+    put({
+        "package.json": f'{{"devDependencies": {{"{name}": "*"}}}}',
+        "sum.test.js": f"{imports}describe('sum', () => {{ it('adds', () => expect(1 + 2).toBe(3));\n"
+        "  it('wrong', () => expect(1 + 2).toBe(4));\n});\n",
+    })  # fmt: skip
+    (ws / "node_modules").symlink_to(NODE_TOOLS)
+    result = open_kit(policy=Policy(readable=(NODE_TOOLS,))).call("tests", {"timeout": 60})
+    assert (result.data["passed"], result.data["failed"]) == (1, 1), result.text
+    assert "FAILED sum.test.js::sum > wrong" in result.text
+
+
+def test_go(kit, call, put):
+    if not kit.context().commands.has("go"):
+        pytest.skip("go is not installed")
+    put({
+        "go.mod": "module demo\n\ngo 1.18\n",
+        "a_test.go": 'package demo\nimport "testing"\nfunc TestOk(t *testing.T) {}\n'
+        'func TestWrong(t *testing.T) { t.Fatal("three") }\n',
+    })  # fmt: skip
+    result = call()
+    assert (result.data["passed"], result.data["failed"]) == (1, 1), result.text
+    assert "three" in result.text
 
 
 @pytest.mark.parametrize("name", ["jest", "vitest"])

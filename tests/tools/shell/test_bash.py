@@ -136,7 +136,7 @@ def test_a_command_cannot_reach_out_of_the_workspace(kit, ws, tmp_path, confined
 
 
 def test_a_banned_program_is_refused_before_anything_runs(kit, ws):
-    result = kit.call("bash", {"command": "touch made; curl http://127.0.0.1:1/"})
+    result = kit.call("bash", {"command": "touch made; curl http://example.org/"})
     assert result.error.code == "SecurityError"
     assert "curl" in result.text
     assert not (ws / "made").exists()

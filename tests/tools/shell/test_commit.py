@@ -56,7 +56,7 @@ def test_a_held_command_that_changes_nothing_or_fails_leaves_no_fork(kit: Kit) -
     assert "nothing of what it changed is held" in late.text
     assert "It changed no file" not in late.text
     job = kit.call("bash", {"command": "sleep 30", "hold": True, "background": True})
-    assert job.text == "A job cannot be held. Leave out `hold` or `background`."
+    assert job.text == "A job cannot be held. Leave out `hold`, or `background` and `tty`."
     assert kit.call("discard", {"fork": 1}).text == "There is no fork 1. Open forks: none."
 
 

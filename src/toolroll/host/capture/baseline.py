@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.capture.git_objects import GitIndex, IndexEntry, converts
 from toolroll.host.capture.listing import (
+    CACHES,
     ITSELF,
     Differences,
     Listing,
@@ -146,7 +147,7 @@ class TreeBaseline:
             for name, stamp in names.items():
                 if stamp[1] in wanted and name and not is_folder(stamp):
                     found[stamp[1]].append(folder + name)
-        return found
+        return {inode: sorted(paths) for inode, paths in found.items()}
 
     def folder_states(self, now: Listing, found: Collection[str]) -> dict[str, tuple[PathState, PathState]]:
         """The folders that have other times or attributes in a later listing, and those of all paths in `found`."""
@@ -235,6 +236,16 @@ class TreeBaseline:
         """Whether what is at this path is an ignored folder, of which only the name is known."""
         stamp = self.stamp(path)
         return stamp is not None and is_folder(stamp) and f"{path}/" not in self.listing
+
+    def unkept(self) -> Iterator[tuple[str, int | None]]:
+        """What cannot be put back once it is gone: files with their sizes, ignored folders without."""
+        for folder, names in self.listing.items():
+            for name, stamp in names.items():
+                path = folder + name
+                if stat.S_ISREG(stamp[0]) and not self._sources.get(path):
+                    yield path, stamp[2]
+                elif name and is_folder(stamp) and f"{path}/" not in self.listing and name not in CACHES:
+                    yield path, None
 
     def contents_kept(self) -> set[str]:
         """The names of the journal's contents that it needs."""

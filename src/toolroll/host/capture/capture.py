@@ -6,19 +6,21 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_of, token
 from toolroll.host.capture.listing import Differences, Listing, NewFiles, Stamp, is_folder, split_differences
-from toolroll.host.capture.steps import FolderPairs, Pairs, is_cache, name_changes, order_steps
+from toolroll.host.capture.losses import find_targets, name_losses
+from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
 from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_record, hold_record, left_records
-from toolroll.host.files.journal.entry import JournalEntry, PathState
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.restore import is_same_state
 from toolroll.host.files.versions import Version, digest
+from toolroll.host.runtime.process_tree import own_activity
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
 
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
+    from toolroll.policy.commands import Judgement
     from toolroll.policy.limits import Limits
 
 _MAX_KEPT_FILES = 500  # new contents of one command that are kept at once; the next baseline keeps the others
 _MAX_TITLE = 500
+_TICK_S, _QUIET_S = 0.5, 2.0  # how often jobs are looked at, and after what time without a change they are recorded
+_REST = 50  # times as long as a look at the tree takes there is none
+_OTHERS = "other programs"
 _SETTLE_S = 0.05  # after which another change of a file shows in its times
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -49,6 +55,7 @@ class Writer:
     note: str = ""
     """What could not be captured."""
     record: HeldRecord | None = None
+    is_job: bool = False
 
     def lines(self) -> list[str]:
         """What is to be said about it."""
@@ -93,9 +100,12 @@ class Capture:
         self._limits = limits
         self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
         self._blobs.needed = self._baseline.contents_kept
+        self._top = root.path
         self._lock = threading.Lock()
         self._writers: list[Writer] = []
-        self._is_closed = False
+        self._closed = threading.Event()
+        self._is_following = False
+        self._activity: object = None
         self._size = 0  # of the journal, at the time of the baseline
         journal.catch_up = self.flush
 
@@ -112,6 +122,25 @@ class Capture:
         finally:
             self.end(writer)
             writer.report(call)
+
+    def name_losses(self, judgement: Judgement, cwd: str, call: Call) -> Judgement:
+        """A judgement that says also what the command would remove or overwrite and `undo` could not put back."""
+        targets = find_targets(judgement.parts, cwd, self._top) if judgement.decision == "ask" else []
+        lost = self._losses(targets) if targets else ""
+        if not lost:
+            return judgement
+        call.progress(0, None, lost)
+        return replace(judgement, reason=f"{judgement.reason} {lost}")
+
+    def _losses(self, targets: Sequence[str]) -> str:
+        with self._lock:
+            try:
+                if not self._writers:
+                    self._size = self._journal.log.size()
+                    self._baseline.update()
+            except (OSError, ToolError) as error:
+                return f"`undo` could not put back what it removes: {_describe(error)}."
+            return name_losses(self._baseline, targets)
 
     def begin(self, call: Call, title: str) -> Writer:
         """Before something that may write is started: make the baseline current."""
@@ -147,13 +176,13 @@ class Capture:
 
     def _keep_later(self) -> None:
         """Keep the contents of many new files beside what else is done, before the next command waits for it."""
-        if not self._writers and self._baseline.pending() > _MAX_KEPT_FILES and not self._is_closed:
+        if not self._writers and self._baseline.pending() > _MAX_KEPT_FILES and not self._closed.is_set():
             threading.Thread(target=self._keep_now, name="toolroll baseline", daemon=True).start()
 
     def _keep_now(self) -> None:
         time.sleep(_SETTLE_S)
         with self._lock, suppress(OSError, ToolError):
-            if not self._writers and not self._is_closed:
+            if not self._writers and not self._closed.is_set():
                 self._baseline.update()
 
     def flush(self) -> None:
@@ -162,6 +191,38 @@ class Capture:
             with self._lock, suppress(OSError, ToolError):
                 if self._writers:
                     self._flush(self._writers[-1])
+
+    def settle(self, writer: Writer, call: Call, *, is_job: bool) -> None:
+        """A command has ended, and its call is told what it has changed; or it goes on as a job.
+
+        What a job has changed is recorded whenever it has been quiet for a while.
+        """
+        if not is_job:
+            writer.report(call)
+            return
+        with self._lock:
+            writer.is_job = True
+            if not self._is_following and writer in self._writers:
+                self._is_following = True
+                threading.Thread(target=self._follow, name="toolroll jobs", daemon=True).start()
+
+    def _follow(self) -> None:
+        seen: Listing | None = None
+        since, pause = 0.0, _TICK_S
+        while not self._closed.wait(pause):
+            with self._lock:
+                jobs = [one for one in self._writers if one.is_job]
+                if not jobs or self._closed.is_set():
+                    self._is_following = False
+                    return
+                began = time.monotonic()
+                with suppress(OSError, ToolError):
+                    now = self._baseline.list_now()
+                    if now is not seen and now != seen:
+                        seen, since = now, began
+                    elif began - since >= _QUIET_S and len(jobs) == len(self._writers):
+                        self._flush(jobs[-1])
+                pause = max(_TICK_S, _REST * (time.monotonic() - began))
 
     def recover(self) -> None:
         """Record what commands had changed whose kit was killed."""
@@ -172,13 +233,13 @@ class Capture:
                     self._flush(Writer(left.tool, left.session, left.message, left.title))
 
     def close(self) -> None:
-        self._is_closed = True
+        self._closed.set()
         with self._lock:
             self._baseline.close()
 
     def _flush(self, writer: Writer) -> None:
         """Record what has changed since the baseline as done by this writer, and make the baseline current."""
-        now = self._baseline.list_now()
+        now, is_by_others = self._list()
         found, new_files = self._find(now)
         if found and not new_files and all(map(is_cache, found)):
             self._advance(now, found)
@@ -191,7 +252,11 @@ class Capture:
         self._note_seen(found, pairs)
         self._advance(now, found, kept, new_files)
         if pairs or new_files:
-            self._record(writer, pairs, renamed, folders, new_files)
+            rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
+            note = self._note(writer, rows, by_others=is_by_others)
+            if new_files or not all(map(is_cache, pairs)):
+                moves = {new: old for new, old in renamed.items() if _is_lost(pairs[old][0])}
+                self._record(writer, order_steps(pairs, moves, folders), note, new_files)
 
     def _find(self, now: Listing) -> tuple[Differences, NewFiles]:
         """What differs from the baseline; of many new files the further ones apart, unless some may be old ones."""
@@ -228,19 +293,29 @@ class Capture:
         self._baseline.advance(now, found, kept or {}, new_files or {})
         self._baseline.leave()
 
-    def _record(
-        self, writer: Writer, pairs: Pairs, renamed: Mapping[str, str], folders: FolderPairs, new_files: NewFiles
-    ) -> None:
-        rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
-        writer.changes += rows
-        if all(map(is_cache, pairs)) and not new_files:
-            return
-        moves = {new: old for new, old in renamed.items() if (state := pairs[old][0]) is not None and state.is_lost}
-        note: dict[str, Any] = {"command": writer.title}
-        if others := [one.title for one in self._writers if one is not writer]:
-            note["meanwhile"] = others
+    def _list(self) -> tuple[Listing, bool]:
+        """What is there now, and whether only jobs were under way since the last time and none of them has run."""
+        has_jobs = bool(self._writers) and all(one.is_job for one in self._writers)
+        before, self._activity = self._activity, own_activity() if has_jobs else None
+        now = self._baseline.list_now()
+        return now, has_jobs and before is not None and before == own_activity()
+
+    def _note(self, writer: Writer, rows: list[Change], *, by_others: bool) -> dict[str, Any]:
+        """Tell the writer what was changed; what the entry says of it."""
+        others = [one.title for one in self._writers if one is not writer]
+        if by_others:
+            others = [_OTHERS]
+            writer.note = f"Also changed meanwhile, by other programs. {describe_changes(rows)}"
+        else:
+            writer.changes += rows
+        if others and not by_others:
             writer.note = f"Commands that ran at the same time may have changed some of it: {'; '.join(others)}."
-        steps, who = order_steps(pairs, moves, folders), (writer.tool, writer.session, writer.message)
+        return {"command": writer.title, **({"meanwhile": others} if others else {})}
+
+    def _record(
+        self, writer: Writer, steps: tuple[PathChange, ...], note: Mapping[str, Any], new_files: NewFiles
+    ) -> None:
+        who = writer.tool, writer.session, writer.message
         self._journal.log.append(JournalEntry(0, time.time(), *who, steps, note=note, new_files=new_files))
         self._size = self._journal.log.size()
 
@@ -326,6 +401,10 @@ def _describe(error: OSError | ToolError) -> str:
 def _can_be_written(files: NewFiles) -> bool:
     """Whether the log can have these names as they are: bytes that are not UTF-8 are translated step by step."""
     return not any(_SURROGATES.search(folder) or _SURROGATES.search("".join(names)) for folder, names in files.items())
+
+
+def _is_lost(state: PathState | None) -> bool:
+    return state is not None and state.is_lost
 
 
 def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:

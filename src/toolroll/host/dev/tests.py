@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report, walk_up
+from toolroll.host.dev.projects import driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
+from toolroll.host.shell.interpreter import walk_up
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import frameworks, javascript
-from toolroll.text.dev.tests.affected import Affected, affected
+from toolroll.text.dev.tests.affected import Affected, affected, is_in_testpaths, read_testpaths
 from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, Framework, RunRequest
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 from toolroll.text.lines import counted
@@ -238,11 +239,20 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
         return ChosenTests(targets, note=f"All tests, for {found.everything}.")
     prefix = "" if project.folder == "." else f"{project.folder}/"
     inner = [one.removeprefix(prefix) for one in found.tests]
-    inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
+    if targets:
+        inner = [one for one in inner if f"{one}/".startswith(f"{targets[0][0]}/")]
+    elif project.asked != "unittest" and (testpaths := _find_testpaths(projects, project)):
+        inner = [one for one in inner if is_in_testpaths(one, testpaths)]
     if not inner:
         return ChosenTests((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
     note = f"{counted(len(inner), 'test file')} affected by {_few(files)}."
     return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
+
+
+def _find_testpaths(projects: Projects, project: Project) -> list[str]:
+    """Where pytest looks for the tests of a project."""
+    paths = {name: f"{projects.root}/{project.folder}/{name}" for name in MARKERS["python"]}
+    return read_testpaths({name: projects.read_text(path) for name, path in paths.items()})
 
 
 def empty_run(project: Project) -> Run:

@@ -16,13 +16,16 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.connections import Connections, Incoming
-    from toolroll.host.http.network import Route
+    from toolroll.host.http.network import Dial, Route
     from toolroll.host.http.request import Request
     from toolroll.host.http.robots import RobotsRules
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.policy import urls
 
 AGENT = "toolroll"
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+COMMANDS = "the loopback of commands"
+"""Stands for an address that only a `Dial` reaches."""
 PROXY = "TOOLROLL_PROXY"
 """Environment variable with the URL of the operator's proxy. HTTPS_PROXY and its kin are not read."""
 MAX_BYTES = 10_000_000
@@ -62,7 +65,8 @@ class Client:
 
     `allow` names hosts that may be asked although they are not public, as `host` or `host:port`; robots.txt and the
     rate limit do not apply to them. `resolve`, `route` and `authorities` replace the system's resolver, routes and
-    certificate authorities. `proxy` is a URL, http://host:port; without it none is used.
+    certificate authorities. `proxy` is a URL, http://host:port; without it none is used. `dial` reaches what commands
+    serve on their own loopback: it is what localhost means to whoever asks, and not to a page elsewhere.
     """
 
     def __init__(
@@ -76,7 +80,9 @@ class Client:
         route: Route | None = None,
         proxy: str = "",
         authorities: str | None = None,
+        dial: Dial | None = None,
     ) -> None:
+        self._dial = dial
         self._allow = tuple(allow)
         self._max_bytes = max_bytes
         self._agent = agent
@@ -146,7 +152,7 @@ class Client:
     @contextmanager
     def open(self, request: Request, deadline: Deadline) -> Iterator[Incoming]:
         """The answer to one request, open for reading, without redirects, robots.txt and rate limit."""
-        verdict, target = self._judge(request.url, deadline)
+        verdict, target = self._judge(request.url, deadline, local=False)
         with self._open(request, verdict, target, deadline) as answer:
             yield answer
 
@@ -164,8 +170,10 @@ class Client:
         hops: list[str] = []
         asked: set[str] = set()
         note = ""
+        local = True
         while True:
-            verdict, target = self._judge(request.url, deadline)
+            verdict, target = self._judge(request.url, deadline, local=local)
+            local = verdict.addresses == (COMMANDS,)
             if polite and not verdict.named:
                 if target.host not in asked:
                     self._rate_limit.wait(target.host, deadline)
@@ -182,19 +190,33 @@ class Client:
             hops.append(target.url)
             request, note = following, said or note
 
-    def _judge(self, url: str, deadline: Deadline) -> tuple[urls.UrlVerdict, urls.Target]:
-        """The verdict of the policy and the parts of the URL; ToolError when it is forbidden."""
+    def _judge(self, url: str, deadline: Deadline, *, local: bool) -> tuple[urls.UrlVerdict, urls.Target]:
+        """The verdict of the policy and the parts of the URL; ToolError when it is forbidden.
+
+        `local`: a server of the commands' loopback may be meant.
+        """
         from toolroll.host.http.network import look_up
         from toolroll.policy import urls
 
         resolve = self._resolve or (lambda name: look_up(name, deadline))
         verdict = urls.judge(url, resolve, self._allow)
+        if local and verdict.decision != "allow" and verdict.target is not None and self._is_served(verdict.target):
+            return replace(verdict, decision="allow", reason="", addresses=(COMMANDS,), named=True), verdict.target
         if verdict.decision != "allow" or verdict.target is None:
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"{url[:200]!r} is not fetched, because {verdict.reason}. Use another URL, or ask the user.",
             )
         return verdict, verdict.target
+
+    def _is_served(self, target: urls.Target) -> bool:
+        """Whether a command serves at this host and port of the commands' loopback."""
+        if self._dial is None or target.host not in LOOPBACK_HOSTS:
+            return False
+        found = self._dial(target.host, target.port)
+        if found is not None:
+            found.close()
+        return found is not None
 
     def _exchange(
         self,
@@ -222,7 +244,9 @@ class Client:
 
         with self._lock:
             if self._connections is None:
-                self._connections = Connections(self._max_bytes, self._route, parse(self._proxy), self._authorities)
+                self._connections = Connections(
+                    self._max_bytes, self._route, parse(self._proxy), self._authorities, self._dial
+                )
                 weakref.finalize(self, self._connections.close)  # for a client that is dropped without `close`
             connections = self._connections
         headers = request.header_lines(target, self._agent)

@@ -19,7 +19,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.deadline import Deadline
-    from toolroll.host.http.network import Route
+    from toolroll.host.http.network import Dial, Route
     from toolroll.host.http.proxy import Proxy
     from toolroll.policy.urls import Target
 
@@ -54,10 +54,15 @@ class Connections:
     """Connections by origin. Any thread may use it; connections that are idle for some seconds are closed."""
 
     def __init__(
-        self, max_bytes: int, route: Route | None = None, proxy: Proxy | None = None, authorities: str | None = None
+        self,
+        max_bytes: int,
+        route: Route | None = None,
+        proxy: Proxy | None = None,
+        authorities: str | None = None,
+        dial: Dial | None = None,
     ) -> None:
         self._max_bytes = max_bytes
-        self._backend = GuardedBackend(route, proxy)
+        self._backend = GuardedBackend(route, proxy, dial)
         self._authorities = authorities
         self._lock = threading.Lock()
         self._pools: dict[str, httpcore2.ConnectionPool] = {}

@@ -15,11 +15,15 @@ from typing import Any, TypeVar
 import httpcore2
 
 from toolroll.host.http import proxy
+from toolroll.host.http.client import COMMANDS
 from toolroll.host.http.deadline import Deadline
 from toolroll.result import ErrorCode, ToolError
 
 Route = Callable[[str, int], tuple[str, int]]
 """Maps the judged address and port to the socket address to connect to. Tests use it."""
+
+Dial = Callable[[str, int], socket.socket | None]
+"""A connection to a server of the commands' own loopback, by host and port; None if there is none."""
 
 _T = TypeVar("_T")
 
@@ -149,13 +153,14 @@ class GuardedStream(httpcore2.NetworkStream):
 class GuardedBackend(httpcore2.NetworkBackend):
     """Opens connections to the addresses of the Exchange; the host name that httpcore2 asks for is never resolved."""
 
-    def __init__(self, route: Route | None, via: proxy.Proxy | None) -> None:
+    def __init__(self, route: Route | None, via: proxy.Proxy | None, dial: Dial | None = None) -> None:
+        self._dial = dial
         self._route = route
         self._proxy = via
 
     def connect_tcp(
         self,
-        host: str,  # noqa: ARG002  (the signature is of httpcore2)
+        host: str,
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,  # noqa: ARG002
@@ -163,6 +168,12 @@ class GuardedBackend(httpcore2.NetworkBackend):
     ) -> GuardedStream:
         exchange = _exchange(timeout)
         exchange.is_reused = False
+        if exchange.addresses == (COMMANDS,):
+            found = self._dial(host, port) if self._dial is not None else None
+            if found is None:
+                raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+            found.setblocking(False)
+            return GuardedStream(found, COMMANDS)
         *others, last = exchange.addresses[:_MAX_ADDRESSES]
         for address in others:
             try:

@@ -48,6 +48,8 @@ class AccessRules:
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     alias: str = ""  # a second path at which the first folder of `write` is, where the tier can show it there
     network: bool = False
+    terminal: str = ""
+    """The terminal that its streams are, by its path: it becomes the controlling one."""
     system: bool = True  # whether it may read the system's own programs, libraries and settings
 
     def __post_init__(self) -> None:
@@ -72,6 +74,10 @@ class Sandbox(ABC):
         """A stream socket in the network that the commands of the group share; None where they share none."""
         return None
 
+    def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
+        """A connection to what a command of the group serves on its loopback; None for what is served by others."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 
@@ -93,6 +99,15 @@ class Sandbox(ABC):
         The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
         thread for the parent. ToolError for a program that is missing or cannot be run.
         """
+
+
+_OPEN_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 && exec "$@"'
+
+
+def lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
+    """The words that start a program as the leader of its terminal, in a process that leads a session already."""
+    # A leader that has no controlling terminal gets the one that it opens.
+    return ["/bin/sh", "-c", _OPEN_TERMINAL, access.terminal, *argv] if access.terminal else argv
 
 
 def prepare_to_start() -> None:

@@ -242,6 +242,25 @@ def now_in_ticks() -> int:
     return int(time.time()) if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
 
 
+def own_activity() -> dict[int, list[bytes]] | None:
+    """How long the threads of each process below this one have run: the same later if none has run in between.
+
+    None where that cannot be told.
+    """
+    if not has_proc() or not _tells_children():
+        return None
+    view = LiveProcesses()
+    below = filter(None, map(view.get, view.children(os.getpid())))
+    try:
+        return {pid: _run_times(pid) for pid, one in view.tree(below).items() if one.alive}
+    except OSError:  # one has just ended, or the kernel does not count
+        return None
+
+
+def _run_times(pid: int) -> list[bytes]:
+    return [_content(f"/proc/{pid}/task/{task}/schedstat") for task in sorted(os.listdir(f"/proc/{pid}/task"))]
+
+
 @cache
 def _tells_children() -> bool:
     return os.path.exists(f"/proc/self/task/{os.getpid()}/children")

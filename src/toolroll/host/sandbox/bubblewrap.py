@@ -34,7 +34,7 @@ from toolroll.host.sandbox.mount_plan import (
     resolve_paths,
     visible_system,
 )
-from toolroll.host.sandbox.network import Network, UserNetwork
+from toolroll.host.sandbox.network import LOOPBACK, Network, UserNetwork
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
+_DIAL_SECONDS = 3.0
 _ALWAYS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -160,7 +161,7 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [*(entering or ()), self._program, "--args", str(arguments), "--", *argv],
+                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
                 (stdin, stdout, stderr),
@@ -180,6 +181,18 @@ class Bubblewrap(Sandbox):
     def make_socket(self, family: int) -> socket.socket | None:
         shared = self._shared_network()
         return None if shared is None else shared.make_socket(self._kernel, family)
+
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        shared = self._shared_network()
+        for family, address in LOOPBACK.get(host, ()):
+            found = None if shared is None else shared.make_socket(self._kernel, family)
+            if found is None:
+                return None
+            found.settimeout(_DIAL_SECONDS)
+            if found.connect_ex((address, port)) == 0:
+                return found
+            found.close()
+        return None
 
     def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
         """Enter the network of the group until the stack is closed; the words to start by, None without one."""
@@ -228,6 +241,16 @@ class Bubblewrap(Sandbox):
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
+
+
+def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
+    """The words that start a program as the leader of a session and of the terminal, if its streams are one."""
+    if not access.terminal:
+        return argv
+    setsid = next((one for one in (f"{folder}/setsid" for folder in _FIRST) if os.access(one, os.X_OK)), None)
+    if setsid is None:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
+    return [setsid, "-c", *argv]
 
 
 def _close_with(stack: ExitStack, fd: int) -> int:

@@ -28,6 +28,7 @@ from toolroll.host.runtime.launcher import (
     Sandbox,
     folder_path,
     is_beneath,
+    lead_terminal,
     prepare_to_start,
     start_process,
 )
@@ -153,7 +154,7 @@ class LandlockSandbox(Sandbox):
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(access)
-        streams = stdin, stdout, stderr
+        streams, argv = (stdin, stdout, stderr), lead_terminal(argv, access)
 
         def start() -> ChildProcess:
             return start_process(argv, folder_path(cwd), env, streams, pass_fds, session=self._session)
@@ -195,6 +196,8 @@ class LandlockSandbox(Sandbox):
 
     def _ruleset(self, access: AccessRules) -> int:
         """A descriptor, for the caller to close, of the rules for this access; those used last are kept."""
+        if access.terminal:  # the next one of this name is another
+            return landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
         own = system()
         identities = map(_identity, (*access.write, "", *access.read, "", *access.hide))
         key = (own, access.network, access.system, self._shared, *identities)
@@ -231,7 +234,7 @@ def _rules(access: AccessRules, shared: tuple[str, ...]) -> list[tuple[str, int]
     return [
         *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden and access.system else ()),
-        *((path, landlock.DEVICE) for path in DEVICES),
+        *((path, landlock.DEVICE) for path in (*DEVICES, *filter(None, [access.terminal]))),
         *((path, landlock.WRITE) for path in (*access.write, *shared)),
     ]
 

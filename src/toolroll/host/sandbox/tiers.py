@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime.launcher import AccessRules, Sandbox, folder_path, start_process
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, folder_path, lead_terminal, start_process
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Unconfined(Sandbox):
 
     def spawn(
         self,
-        access: AccessRules,  # noqa: ARG002
+        access: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -42,6 +42,7 @@ class Unconfined(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
     ) -> ChildProcess:
+        argv = lead_terminal(argv, access)
         return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
 

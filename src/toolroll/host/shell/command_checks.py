@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=8)  # the rules index their tables
-def command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool) -> CommandRules:
-    """The rules of a table with those of the user before them."""
+def command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool, network: bool) -> CommandRules:
+    """The rules of a table with those of the user before them.
+
+    With a `network` the proxy judges where a client of the web may go, if the table does not ban it as such.
+    """
     from toolroll.policy.commands import PRESETS
 
     found = PRESETS[table]
+    if network and table == "native":
+        found = replace(found, banned=tuple(row for row in found.banned if row.harms is None))
     losses = "none" if allow_destructive else found.git_losses
     return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
 

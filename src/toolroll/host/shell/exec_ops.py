@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
@@ -94,7 +95,7 @@ class ExecShell(Shell):
         self, text: str, *, cwd: str, seconds: float, choice: ShellChoice, background: bool = False, **how: Any
     ) -> CommandRun:
         """`run`: what a shell elsewhere ends with is not known."""
-        if background:
+        if background or how.pop("terminal", False):
             refuse()
         return self.run(text or ":" if choice.remember == "reset" else text, cwd=cwd, seconds=seconds, **how)
 
@@ -108,8 +109,7 @@ class ExecShell(Shell):
         detach_after: float | None = None,  # noqa: ARG002 - there are no jobs elsewhere
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-        reads: bool = False,  # noqa: ARG002
-        captured: bool = True,  # noqa: ARG002 - these are the files of another machine
+        captured: bool = True,
     ) -> CommandRun:
         ops = self._ops
         words = [
@@ -122,15 +122,26 @@ class ExecShell(Shell):
         command, token = texts[-1] if is_text else shlex.join(texts), self._for().token
         token.check()
         began, where = time.time(), self._folder(cwd)
-        try:
-            done = ops.run(command, cwd=where, seconds=seconds, cancelled=lambda: token.cancelled)
-        except TimeoutError:
-            done = None
+        with self._capturing(command) if captured else nullcontext():
+            try:
+                done = ops.run(command, cwd=where, seconds=seconds, cancelled=lambda: token.cancelled)
+            except TimeoutError:
+                done = None
         token.check()
         if done is not None and merge and done.errors:
             done = Executed(done.status, done.output + done.errors)
         launched = StartedCommand(cast("RunningCommand", None), began, "replaced", True, where, [], [])
         return ExecRun(launched, self._spill, done=done, took=time.time() - began)
+
+    @contextmanager
+    def _capturing(self, command: str) -> Iterator[None]:
+        """Around a command: what it changes is recorded where the workspace is a folder of this machine."""
+        if self._files is None:
+            with self._capture.captured(self._for(), command):
+                yield
+        else:
+            yield
+            self._for().notes.append("What it changed is not captured: the files are elsewhere.")
 
     def run_bytes(
         self,
@@ -148,7 +159,9 @@ class ExecShell(Shell):
         ran = cast("ExecRun", run(command, cwd=cwd, seconds=seconds, merge=False))
         streams = (ran.done.output, ran.done.errors) if ran.done is not None else (b"", b"")
         stdout, stderr = (one[:kept_bytes] for one in streams)
-        return Completed(stdout, stderr, ran.status, [], ran.outcome, any(len(one) > kept_bytes for one in streams))
+        return Completed(
+            stdout, stderr, ran.status, self._for().changes, ran.outcome, any(len(one) > kept_bytes for one in streams)
+        )
 
     def _folder(self, cwd: str) -> str:
         """The folder of a command, relative to the workspace; SecurityError for one outside of it."""

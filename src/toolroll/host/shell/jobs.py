@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolroll.host.shell.terminal import TerminalScreen, encode_keys
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ class Job:
     notes: Callable[[], Sequence[str]] = tuple  # what is to be said about it when it has ended
     seen: int = 0
     """So many bytes of its output were shown."""
+    screen: TerminalScreen | None = None
+    """Of its terminal, if it has one."""
+
+    def type(self, text: str, keys: Sequence[str]) -> str:
+        """What is written to it for a text and keys; a terminal sends other characters than a file holds."""
+        return text if self.screen is None else encode_keys(text, keys, application=self.screen.application_keys)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give its terminal another size."""
+        self.running.resize(columns, rows)
+        if self.screen is not None:
+            self.screen.resize(columns, rows)
 
     @property
     def seconds(self) -> float:
@@ -51,6 +64,7 @@ class Jobs:
                 del self._jobs[next(job.id for job in self._jobs.values() if job.running.over)]
             self._last += 1
             job = Job(self._last, title, running, time.time() - (time.monotonic() - running.started), notes)
+            job.screen = TerminalScreen(running.output) if running.terminal else None
             self._jobs[job.id] = job
             return job
 

@@ -9,9 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from toolroll.host.files.spill import Spill, SpillWriter
+from toolroll.host.shell.terminal import resize
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.terminal import clean
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.progress import Progress
 
 END_BYTES = 64 * 1024
 FILE_BYTES = 64 << 20
@@ -218,9 +224,15 @@ class Pipes:
     """The pipes of one command and a bell: `turn` waits for any of them. All but `feed` and `ring` is one thread's."""
 
     def __init__(
-        self, outputs: list[CapturedOutput], *, takes_input: bool, on_output: Live | None, stdin: int | None = None
+        self,
+        outputs: list[CapturedOutput],
+        *,
+        takes_input: bool,
+        on_output: Live | None,
+        stdin: int | None = None,
+        terminal: tuple[int, int] | None = None,
     ) -> None:
-        """`stdin`: a file that the command reads instead; it is not closed."""
+        """`stdin`: a file that the command reads instead; it is not closed. `terminal`: its ends, in place of pipes."""
         self.child: list[int] = []  # the command's ends: stdin, stdout, stderr. Ours to close after the start
         self.total = 0
         self._outputs: dict[int, CapturedOutput] = {}
@@ -238,7 +250,10 @@ class Pipes:
         self._poll = select.poll()
         self._bell, self._rope = _bell()
         self._poll.register(self._bell, select.POLLIN)
-        self._open(outputs, takes_input, stdin)
+        if terminal is not None:
+            self._use(terminal, outputs[0])
+        else:
+            self._open(outputs, takes_input, stdin)
 
     @property
     def drained(self) -> bool:
@@ -357,12 +372,26 @@ class Pipes:
         if len(outputs) == 1:
             self.child.append(self.child[-1])
 
+    def _use(self, terminal: tuple[int, int], output: CapturedOutput) -> None:
+        ours, theirs = terminal
+        self.child = [theirs] * 3
+        self._outputs[ours], self._input = output, os.dup(ours)
+        self._poll.register(ours, select.POLLIN)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        with self._lock, suppress(OSError):  # nobody has it open
+            if self._input is not None:
+                resize(self._input, columns, rows)
+
     def _take(self, fd: int) -> int:
         """Read once; how many bytes there were."""
         try:
             data = os.read(fd, _CHUNK)
         except BlockingIOError:
             return 0
+        except OSError:  # a terminal that nobody has open
+            data = b""
         if not data:
             self._poll.unregister(fd)
             del self._outputs[fd]
@@ -397,7 +426,7 @@ class Pipes:
             except BlockingIOError:
                 self._poll.register(self._input, select.POLLOUT)
                 return
-            except BrokenPipeError:
+            except OSError:
                 broken = True
             if broken or self._closing:
                 self._shut_input()
@@ -429,3 +458,14 @@ def _widen(fd: int) -> None:
 
     with suppress(AttributeError, OSError):  # the user may have used up what the kernel grants
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
+    """Report the newest line to the caller while the command runs."""
+    began = time.monotonic()
+
+    def tell(chunk: bytes) -> None:
+        lines = clean(chunk[-4096:]).strip().splitlines()
+        progress(time.monotonic() - began, seconds, lines[-1] if lines else "")
+
+    return tell

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from toolroll.host.runtime.launcher import wait_for
 from toolroll.host.shell.output import CapturedOutput, Pipes
 from toolroll.host.shell.process_group import process_registry
 from toolroll.host.shell.process_marks import TAG
+from toolroll.host.shell.terminal import open_terminal
 
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
@@ -136,6 +137,15 @@ class RunningCommand:
     def close_input(self) -> None:
         self._pump.close_input()
 
+    @property
+    def terminal(self) -> bool:
+        """Whether it runs in a terminal."""
+        return bool(self._order.access.terminal)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give its terminal another size."""
+        self._pump.resize(columns, rows)
+
     def kill(self, outcome: EndReason = EndReason.KILLED) -> CommandEnd:
         """End it and all that it started; how it ended, which may be by itself just before."""
         self.ask(outcome)
@@ -252,18 +262,23 @@ def start(
     after: Callable[[], None] | None = None,
     stdin: int | None = None,
     kept_bytes: int | None = None,
+    terminal: bool = False,
 ) -> RunningCommand:
     """Run a program in the folder `cwd`, a descriptor; it has been started when this returns, else ToolError.
 
     Whatever it leaves running when it ends is killed. `merge`: stdout and stderr are one stream. It reads nothing
     unless `input` says that there will be something, or `stdin` is a file to read. The first `kept_bytes` of each
-    stream are kept, in memory; without a number both ends are, and the rest in a file. `on_output` gets the newest
+    stream are kept, in memory; without a number both ends are, and the rest in a file. `terminal`: it gets one in
+    place of pipes. `on_output` gets the newest
     bytes, some times a second, and `after` is called when everything has ended, before `wait` returns; both in the
     command's own thread.
     """
-    output, errors = _capture(spill, kept_bytes), None if merge else _capture(spill, kept_bytes)
+    output, errors = _capture(spill, kept_bytes), None if merge or terminal else _capture(spill, kept_bytes)
     outputs = [output] if errors is None else [output, errors]
-    pump = Pipes(outputs, takes_input=input, on_output=on_output, stdin=stdin)
+    ends = open_terminal() if terminal else None
+    if ends is not None:
+        access = replace(access, terminal=os.ttyname(ends[1]))
+    pump = Pipes(outputs, takes_input=input, on_output=on_output, stdin=stdin, terminal=ends)
     order = _Order(argv, sandbox, access, cwd, env, bounds, pass_fds, after)
     running = RunningCommand(order, output, errors, pump)
     try:

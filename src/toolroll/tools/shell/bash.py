@@ -15,6 +15,7 @@ from toolroll.text.truncate import Keep
 from toolroll.tool import Effect, tool
 
 _INSTALL_SECONDS = 300
+_TERMINAL_SECONDS = 1.0  # until a command in a terminal is a job
 _MARKS = ";|&<>`$\n"  # of a shell
 
 
@@ -27,13 +28,13 @@ def bash(
     background: Annotated[bool, "Start it as a `job` and return."] = False,
     hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
     session: Annotated[str, "Name of a shell of its own, with its own folder and exported variables."] = "",
+    tty: Annotated[bool, "Run it in a terminal, as a `job` that you see and type into."] = False,
     *,
     args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
     description: Annotated[str, "What the command is for, in a few words."] = "",  # noqa: ARG001 for the approver
     detach: Annotated[bool, "Let a command that takes long go on as a job."] = True,
     wait: Annotated[float | None, Field(ge=0), "Seconds after which it goes on as a job."] = None,
-    reads: Annotated[bool, "As a job, let it read what is written to it."] = False,
     apart: Annotated[bool, "Keep stderr apart from stdout."] = False,
     most: Annotated[int, "Characters of output to show."] = 30_000,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
@@ -42,7 +43,7 @@ def bash(
     remember: Annotated[Remember, "What lasts of earlier commands; or forget it."] = "all",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
-    """Run a shell command, confined to the workspace, without a terminal or input.
+    """Run a shell command, confined to the workspace, without input unless it has a terminal (`tty`).
 
     `cd` and `export` last. What it leaves running is ended, unless it is a job.
     """
@@ -50,15 +51,16 @@ def bash(
     own = ShellChoice(memory if remember != "nothing" else ShellMemory(), ctx.session, session, bool(cwd), remember)
 
     def start(ctx: Context) -> CommandResult:
-        where, after = ctx.files.where(cwd or ".")[1], _patience(ctx, detach and not forked, wait)
-        how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "reads": reads}
+        soon = _TERMINAL_SECONDS if tty and wait is None else wait
+        where, after = ctx.files.where(cwd or ".")[1], _patience(ctx, detach and (not forked or tty), soon)
+        how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "terminal": tty}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
         else:
             ran = ctx.shell.run_on(command, cwd=where, seconds=timeout, choice=own, background=background, **how)
         return build_result(ran, most, keep)
 
-    run = _choose_run(ctx, start, forked=forked, hold=hold, background=background)
+    run = _choose_run(ctx, start, forked=forked, hold=hold, background=background or tty)
     done = run(ctx)
     done = run(ctx) if install and done.missing and _install(ctx, done.missing) else done
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
@@ -69,7 +71,7 @@ def _choose_run(
 ) -> Callable[[Context], CommandResult]:
     """How a command is run: as it is, held in a fork, or in one from which it lands if the policy lets it."""
     if hold and background:
-        raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold` or `background`.")
+        raise ToolError(ErrorCode.VALIDATION, "A job cannot be held. Leave out `hold`, or `background` and `tty`.")
     if not forked:
         return start
     if background:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.host.shell.command_result import exit_code
 from toolroll.host.shell.jobs import Job
+from toolroll.host.shell.terminal import TerminalScreen, parse_size, settle
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.edit.replace import Finder
@@ -55,8 +56,12 @@ class Polled:
     seconds: float = 0.0
     """How long the call waited."""
     note: str = ""
+    screen: str = ""
+    """Of a screen: its size, and where the cursor is."""
 
     def __str__(self) -> str:
+        if self.screen:
+            return f"{self.output}\n[Job {self.id}: {self.state}. Screen: {self.screen}.]".lstrip("\n")
         left = f"; {self.total - self.next} bytes more are there" if self.total > self.next else ""
         return f"{self.output.rstrip()}\n[Job {self.id}: {self.state}. Next offset: {self.next}{left}.]".lstrip()
 
@@ -64,29 +69,38 @@ class Polled:
 @tool(Effect.SHELL, holds=True)
 def job(
     ctx: Context,
-    action: Annotated[Literal["output", "input", "kill", "list"], "What to do."] = "list",
+    action: Annotated[Literal["output", "input", "screen", "kill", "list"], "What to do."] = "list",
     id: Annotated[int | None, "Number of the job."] = None,
-    input: Annotated[str, "Text for its standard input."] = "",
+    input: Annotated[str, "Text for its standard input, or to type in its terminal."] = "",
     offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
-    wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
+    wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end, or until its screen rests."] = 0,
+    keys: Annotated[list[str] | None, "Keys to press in its terminal after `input`: enter, up, ctrl-c, ..."] = None,
+    size: Annotated[str, "New size of its terminal, as '80x24'."] = "",
     *,
     new: Annotated[bool, "Show only what was not shown yet, whatever `offset` says."] = False,
     block: Annotated[bool, "Whether `wait` counts."] = True,
     filter: Annotated[str | None, "Regular expression: show only lines that it matches."] = None,
     most: Annotated[int, Field(ge=1), "Bytes of output to show."] = _MAX_CHARS,
 ) -> JobList | Polled:
-    """Look after background commands: poll `output`, write `input`, `kill`, or `list` them."""
+    """Look after background commands: poll `output`, write `input`, `kill`, `list`, or read a terminal's `screen`."""
     jobs = ctx.shell.jobs
     if action == "list":
         return JobList([_row(one) for one in jobs.all()])
     if id is None:
         raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
-    one = jobs.get(id)
+    one, began = jobs.get(id), monotonic()
+    if one.screen is None and (action == "screen" or keys or size):
+        raise ToolError(ErrorCode.VALIDATION, f"Job {id} has no terminal. Start it with `tty`.")
     if action == "kill":
         one.running.kill()
-    elif action == "input" and input:
-        ctx.shell.feed(one, input)
-    began = monotonic()
+    elif action in ("input", "screen"):
+        ctx.shell.feed(one, one.type(input, keys or ()))
+    if size:
+        one.resize(*parse_size(size))
+    if one.screen is not None and action in ("screen", "input") and not new:
+        if wait or size or input or keys:
+            settle(one.running, wait, ctx.token)
+        return replace(_look(one, one.screen), seconds=round(monotonic() - began, 3))
     if wait and block:
         one.running.wait(wait, ctx.token, kill=False)
         ctx.token.check()
@@ -94,6 +108,13 @@ def job(
     one.seen = polled.next
     output = _matching_lines(ctx, polled.output, filter) if filter else polled.output
     return replace(polled, output=output, seconds=round(monotonic() - began, 3))
+
+
+def _look(job: Job, screen: TerminalScreen) -> Polled:
+    state, shown, total = _state(job), screen.look(), job.running.output.total
+    code = exit_code(job.running.ended.status) if job.running.ended else None
+    notes = "\n".join(job.notes())
+    return Polled(job.id, job.title, state, shown.text, total, total, code, note=notes, screen=shown.size)
 
 
 def _poll(job: Job, offset: int, most: int) -> Polled:

@@ -221,6 +221,30 @@ def test_a_call_that_is_an_entry_already_is_not_taken_back(tmp_path):
         assert (top / "a").read_text() == "old"
 
 
+HALFWAY = """
+import os, sys
+from toolroll import Kit
+from toolroll.host.files.journal import journal
+journal.put_state = lambda *_: os.kill(os.getpid(), 9)
+Kit(sys.argv[1], state_dir=sys.argv[2]).call("undo")
+"""
+
+
+def test_a_folder_that_an_undo_had_opened_gets_its_mode_back_after_a_kill(tmp_path):
+    top, state = tmp_path / "ws", tmp_path / "state"
+    (top / "d").mkdir(parents=True)
+    (top / "d/a").write_text("old")
+    with Kit(top, state_dir=state) as kit:
+        kit.call("delete", {"path": "d/a"})
+    (top / "d").chmod(0o555)
+    assert subprocess.run([sys.executable, "-c", HALFWAY, top, state], check=False).returncode == -signal.SIGKILL
+    assert (top / "d").stat().st_mode & 0o777 == 0o755
+    with Kit(top, state_dir=state) as kit:
+        assert (kit.recovered, (top / "d").stat().st_mode & 0o777, list(tree(top))) == ([], 0o555, ["d"])
+        assert kit.call("undo").ok
+    assert (top / "d/a").read_text() == "old"
+
+
 def test_no_more_is_undone_than_there_is(kit):
     def refusal(**what):
         return kit.undo(**what).error.message

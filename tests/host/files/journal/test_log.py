@@ -407,7 +407,7 @@ def test_names_that_are_no_text_come_back_as_they_were(log):
         record = Path(log._state.path, "journal/pending", pending._name)
         begun = record.read_bytes()
     record.write_bytes(begun + b'{"torn')
-    (((found, others), name),) = log.cut_off()
+    (((found, others, _), name),) = log.cut_off()
     assert (tuple(found), others, name) == ((*steps, steps[0]), {"x": "/x"}, record.name)
     log.append(JournalEntry(0, 0.0, "move", "", "", steps, ()))
     assert log.entries()[0].changes == steps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.dev.tests.affected import affected
+from toolroll.text.dev.tests.affected import affected, is_in_testpaths, read_testpaths
 
 PROJECT = {
     "src/shop/__init__.py": "",
@@ -92,3 +92,32 @@ def test_text_that_is_no_python():
 def test_a_package_at_the_top():
     files = {"__init__.py": "", "mod.py": "", "test_mod.py": "from . import mod\n"}
     assert affected(files, ["mod.py"]).tests == ["test_mod.py"]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['tests', 'more']\n"}, ["tests", "more"]),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = 'tests more'\n"}, ["tests", "more"]),
+        ({"pyproject.toml": "[tool.x]\n", "setup.cfg": "[tool:pytest]\ntestpaths =\n    a\n    b\n"}, ["a", "b"]),
+        ({"pytest.ini": "[pytest]\n", "pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['a']\n"}, []),
+        ({"pyproject.toml": "broken ["}, []),
+        ({}, []),
+    ],
+)
+def test_testpaths_are_read(files, found):
+    assert read_testpaths(files) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "testpaths", "inside"),
+    [
+        ("tests/a/test_b.py", ["tests"], True),
+        ("bench/test_b.py", ["tests"], False),
+        ("tests_more/test_b.py", ["tests"], False),
+        ("pkg/one/tests/test_b.py", ["./pkg/*/tests/"], True),
+        ("test_b.py", ["."], True),
+    ],
+)
+def test_what_is_beneath_testpaths(path, testpaths, inside):
+    assert is_in_testpaths(path, testpaths) == inside

@@ -39,7 +39,17 @@ def test_the_same_cause_is_told_once():
     same = [Failure(f"t.py::test_{n}", "t.py", 2, "error", "no database", [Frame("conftest.py", 3)]) for n in range(3)]
     text = str(result(same))
     assert text.count("no database") == 1
-    assert "ERROR t.py::test_2: as t.py::test_0" in text
+    assert "\n  the same in 2 more: t.py::test_1, t.py::test_2" in text
+
+
+def test_hundreds_of_one_cause_are_one_line():
+    same = [Failure(f"t.py::test_{n}", "t.py", n, "error", "fixture 'db' not found") for n in range(432)]
+    lines = str(result([*same, fail(1)])).splitlines()
+    assert lines[1:4] == ["ERROR t.py::test_0 (t.py:0)", "  fixture 'db' not found", lines[3]]
+    assert lines[3].startswith("  the same in 431 more: t.py::test_1, t.py::test_2, ")
+    assert len(lines) < 12
+    alike = [Failure(f"t.py::test_{n}", "t.py", n, "failed", "assert 0") for n in range(2)]
+    assert str(result(alike)).count("assert 0") == 2, "without a place they may have different reasons"
 
 
 def test_a_long_message_keeps_both_ends():

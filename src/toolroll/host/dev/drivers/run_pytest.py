@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import traceback
+import types
 from typing import Any
 
 _MOST = 20_000  # characters of one message or one output to keep
@@ -47,6 +48,40 @@ class Watcher:
         self._outcome: dict[str, str] = {}
         self._now: dict[str, Any] = {"file": "", "line": None, "name": "pytest"}
         self._unloaded: set[str] = set()
+        self._broken: dict[str, Any] = {}
+        """Folders whose conftest.py could not be loaded, and why."""
+
+    def skip_broken_conftests(self, manager: Any) -> None:
+        """Let pytest go on without the tests of a folder whose conftest.py cannot be loaded, instead of giving up."""
+        load = getattr(manager, "_importconftest", None)
+        if load is None:
+            return
+
+        def loaded(this: Any, path: Any, *args: Any, **more: Any) -> Any:
+            folder = os.path.dirname(str(path))
+            try:
+                return types.ModuleType("conftest") if folder in self._broken else load(this, path, *args, **more)
+            except BaseException as error:
+                if type(error).__name__ != "ConftestImportFailure":
+                    raise
+                self._broken[folder] = error
+                return types.ModuleType("conftest")
+
+        manager._importconftest = loaded
+
+    def pytest_collection_modifyitems(self, items: Any) -> None:
+        """Leave out the tests beneath a broken conftest.py: they would all fail for want of its fixtures."""
+        for folder, error in self._broken.items():
+            inside = [one for one in items if str(one.fspath).startswith(os.path.join(folder, ""))]
+            items[:] = [one for one in items if one not in inside]
+            cause = getattr(error, "cause", None) or error.excinfo[1]
+            trace = [one for one in traceback.extract_tb(cause.__traceback__) if one.filename[0] != "<"]
+            own = [one for one in trace if "_pytest" not in one.filename and "importlib" not in one.filename]
+            frames = [[one.filename, one.lineno, one.name, one.line or ""] for one in own[-3:]]
+            said = "".join(traceback.format_exception_only(type(cause), cause)).strip()
+            message = said[:_MOST] + "\nTests in its folder that were not run: " + str(len(inside))
+            place = {"file": os.path.join(folder, "conftest.py"), "line": None, "name": ""}
+            self._report("failure", kind="error", **place, message=message, frames=frames)
 
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
@@ -171,8 +206,10 @@ def run_pytest(options: dict[str, Any], targets: list[str], report: EventLog, me
         args.append("-k=" + options["keyword"])
     args += targets
     sys.argv = ["pytest", *args]
+    watcher = Watcher(report, measure)
+    watcher.skip_broken_conftests(pytest.PytestPluginManager)
     with measure or contextlib.nullcontext():
-        return int(pytest.main(args, plugins=[Watcher(report, measure)]))
+        return int(pytest.main(args, plugins=[watcher]))
 
 
 def _beside(options: dict[str, Any], name: str) -> Any:

@@ -221,7 +221,7 @@ class Recorder:
             return
         with (
             self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            writable(place.fd),
+            self._writable(place),
         ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
@@ -240,6 +240,16 @@ class Recorder:
             else:
                 with self.making(place, before):
                     put_state(place, before, b"")
+
+    @contextmanager
+    def _writable(self, place: PathHandle) -> Iterator[None]:
+        """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
+        mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
+        if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
+            opened = PathState("directory", mode | stat.S_IRWXU)
+            self._pending.about_to(PathChange(folder, PathState("directory", mode), opened))
+        with writable(place.fd):
+            yield
 
     def _remove_whole(self, place: PathHandle, state: PathState) -> None:
         """Remove what a command had made, of which nothing is kept."""

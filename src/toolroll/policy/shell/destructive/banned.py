@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from toolroll.policy.shell.destructive.checks import deletes_by_force
+from toolroll.policy.shell.destructive.checks import deletes_by_force, reaches_out
 from toolroll.policy.shell.parse.words import SimpleCommand
 
 
@@ -51,6 +51,16 @@ STANDARD: tuple[RefusedProgram, ...] = (
     _row("iptables ufw firewall-cmd ifconfig ip", NETWORK, ("ip link set eth0 down", "iptables -F", "ifconfig"),
         ("ls ip", "ipython --version", "pip list", "zip a b")),
 )  # fmt: skip
+
+NATIVE: tuple[RefusedProgram, ...] = (
+    RefusedProgram(("curl", "wget"), FETCH, reaches_out,
+        ("curl x", "curl https://example.org/", "wget -q https://example.org", "curl localhost.example.org"),
+        ("curl localhost:3000", "curl -s http://127.0.0.1:8000/a", "curl --version", "curl \"$URL\"", "echo curl x")),
+    _row("ssh scp nc telnet", FETCH, ("ssh host", "true && scp a h:b", "'n''c' x 1", "telnet x"),
+        ("echo ssh", "grep ssh a", "nc_test=1 ls")),
+    *STANDARD[1:],
+)  # fmt: skip
+"""The same, but for a client of the web that asks this machine."""
 
 KOOPA: tuple[RefusedProgram, ...] = (
     RefusedProgram(("rm",), "it deletes folders without asking; delete single files by name", deletes_by_force,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import configparser
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ _IMPORT = re.compile(
 )
 _QUOTED = re.compile(r"""["']([\w./-]+)["']""")
 _SETTINGS = frozenset({"pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".coveragerc"})
+_SECTIONS = {"pytest.ini": "pytest", "pyproject.toml": "", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 _PROSE = (".md", ".rst", ".txt", ".adoc")
 
 
@@ -33,6 +36,42 @@ def is_test(path: str) -> bool:
     """Whether a file holds tests, by its name."""
     name = path.rpartition("/")[2]
     return any(fnmatch(name, pattern) for pattern in PYTHON_TESTS)
+
+
+def read_testpaths(settings: Mapping[str, str]) -> list[str]:
+    """Where pytest looks for tests by the texts of its settings files, by their names; empty for everywhere."""
+    for name, section in _SECTIONS.items():
+        text = settings.get(name, "")
+        if not text:
+            continue
+        try:
+            found = _toml_testpaths(text) if name.endswith(".toml") else _ini_testpaths(text, section)
+        except (ValueError, configparser.Error):  # pytest itself will say what is wrong
+            continue
+        if found is not None or name == "pytest.ini":
+            return found or []
+    return []
+
+
+def _toml_testpaths(text: str) -> list[str] | None:
+    options = tomllib.loads(text).get("tool", {}).get("pytest", {})
+    options = options.get("ini_options", options) if isinstance(options, dict) else {}
+    found = options.get("testpaths") if isinstance(options, dict) else None
+    return found.split() if isinstance(found, str) else [str(one) for one in found] if found else None
+
+
+def _ini_testpaths(text: str, section: str) -> list[str] | None:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return parser.get(section, "testpaths", fallback="").split() or None
+
+
+def is_in_testpaths(path: str, testpaths: Iterable[str]) -> bool:
+    """Whether a path is at or beneath one of these, which may be globs."""
+    parts = path.split("/")
+    heads = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    wanted = [one.removeprefix("./").rstrip("/") for one in testpaths]
+    return any(one in ("", ".") or any(fnmatch(head, one) for head in heads) for one in wanted)
 
 
 def affected(

@@ -11,6 +11,7 @@ _DETAILED = 12_000  # characters for failures with their details; further ones g
 _LINES = 500  # of one part
 _MESSAGE = 1_500
 _PRINTED = 600
+_NAMES = 2_000  # of tests that failed for one reason
 _COVERED = 60
 
 
@@ -22,26 +23,35 @@ def counts(passed: int, failed: int, errors: int, skipped: int, xfailed: int) ->
 
 
 def failures(found: Sequence[Failure]) -> str:
-    """Every failure: in detail while there is room, and never less than its name and the first line."""
+    """Every cause: in detail while there is room, and never less than its first line; with the names of all tests."""
+    causes: dict[tuple[str, Frame | str], list[Failure]] = {}
+    for one in found:  # a failed assertion whose place is not known may be another one
+        place = one.trace[-1] if one.trace else "" if one.kind == "error" else one.id
+        causes.setdefault((one.message, place), []).append(one)
     parts, room = [], _DETAILED
-    seen: dict[tuple[str, Frame | None], str] = {}
-    for index, one in enumerate(found):
-        cause = (one.message, one.trace[-1] if one.trace else None)
-        text = _brief(one, f"as {seen[cause]}") if cause in seen and one.trace else _detailed(one)
+    for index, same in enumerate(causes.values()):
+        text = _detailed(same[0]) + _others(same)
         if len(text) > room or index >= _LINES:
-            rest = found[index:]
-            parts.append("\n".join(_brief(each, _first_line(each.message)) for each in rest[:_LINES]))
+            rest = list(causes.values())[index:]
+            parts.append("\n".join(_brief(each) for each in rest[:_LINES]))
             if len(rest) > _LINES:
                 parts.append(f"[and {len(rest) - _LINES} more]")
             break
-        seen.setdefault(cause, one.id)
         room -= len(text)
         parts.append(text)
     return "\n\n".join(parts)
 
 
-def _brief(one: Failure, why: str) -> str:
-    return f"{one.kind.upper()} {one.id}: {why}"
+def _brief(same: Sequence[Failure]) -> str:
+    return f"{same[0].kind.upper()} {same[0].id}: {_first_line(same[0].message)}{_others(same)}"
+
+
+def _others(same: Sequence[Failure]) -> str:
+    """A line with the names of further tests that failed for the same reason."""
+    if len(same) == 1:
+        return ""
+    names = bound(", ".join(one.id for one in same[1:]), _NAMES, "head").text
+    return f"\n  the same in {len(same) - 1} more: {names}"
 
 
 def _first_line(text: str) -> str:
