@@ -187,7 +187,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
         start=began,
         end=began + int(ran.seconds * 1000),
         missing=missing,
-        note="\n".join(filter(None, notes)),
+        note="\n".join(dict.fromkeys(filter(None, notes))),
         more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
     )

@@ -38,7 +38,8 @@ def explain(output: str, launched: StartedCommand, refused: Iterable[str] = ()) 
 
 def _explain_one(denial: Denial, launched: StartedCommand, access: AccessRules) -> str:
     if denial.kind in ("host", "socket"):
-        return "" if launched.network else _explain_network(denial)
+        told = launched.refused(launched.at)  # what the proxy knows is more exact
+        return "" if launched.network else next(iter(told), "") or _explain_network(denial)
     if denial.kind == "call":
         what = denial.target.lower() or "more privileges"
         # Only root may call most of them anyway, and bubblewrap lets a command trace its own processes.
