@@ -67,7 +67,8 @@ class CommandNetwork:
             self._gate = gate
             for place in opened(named):
                 host, _, number = place.rpartition(":")
-                if host in _LOOPBACK:  # programs do not use a proxy for it, and mean their own loopback by it
+                # Programs do not use a proxy for it, and mean their own loopback by it.
+                if host in _LOOPBACK and not sandbox.open_port(int(number)):
                     self._listen(sandbox, gate, host.strip("[]"), int(number), f"http://{place}/")
         return {**proxy_variables(port, self._environ), **packages.variables}
 

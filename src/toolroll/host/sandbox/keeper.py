@@ -107,6 +107,7 @@ class SocketKeeper:
         self._commands: dict[int, ServedCommand] = {}
         self._waiting: dict[int, _Connection] = {}  # by descriptor
         self._events: select.epoll | None = None
+        self._thread: threading.Thread | None = None
         self._second, self._count = 0.0, 0
 
     def add(self, command: ServedCommand) -> None:
@@ -118,7 +119,15 @@ class SocketKeeper:
                 return
             self._events = select.epoll()
             self._events.register(command.listener, select.EPOLLIN)
-            threading.Thread(target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True).start()
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the thread, if all commands have ended."""
+        if self._thread is not None:
+            self._thread.join(_LOOK)
 
     def _serve(self, events: select.epoll) -> None:
         try:

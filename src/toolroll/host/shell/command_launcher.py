@@ -220,7 +220,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, first, self._network.lines, access
+        told = *watched.notes, given, self._network.lines, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
