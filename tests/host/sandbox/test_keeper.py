@@ -456,7 +456,7 @@ def test_where_calls_are_announced_to_another_already(
 def test_without_announcements_there_are_no_sockets(
     landlock: Sandbox, go: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confined_start, "why_no_sockets", lambda: "too old")
+    monkeypatch.setattr("toolroll.host.sandbox.keeper.why_no_sockets", lambda: "too old")
     assert go(landlock.group(), "tried('x', socket)") == go(landlock, "tried('x', socket)") == ["x EPERM"]
 
 
