@@ -305,8 +305,8 @@ def swap():
             ctypes.memmove(ctypes.addressof(name) + 2, one, 2)
 
 threading.Thread(target=swap).start()
-until, found = time.monotonic() + 1, {}
-while time.monotonic() < until:
+start, found = time.monotonic(), {}
+while time.monotonic() < start + (1 if len(found) > 1 else 15):
     client = socket(); client.settimeout(None)
     done = "done" if libc.connect(client.fileno(), name, 16) == 0 else errno.errorcode[ctypes.get_errno()]
     if done == "done":
@@ -316,6 +316,7 @@ while time.monotonic() < until:
     found[done] = found.get(done, 0) + 1
     client.close()
 over.append(1)
+found.pop("ECONNREFUSED", None)  # half of one port and half of the other
 print(sorted(found))
 """
 

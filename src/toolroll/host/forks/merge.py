@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -85,7 +85,7 @@ class Merge:
                 self._put(row, row.base, row.fork)
         for row in reversed(rows):  # last, for a folder may become read-only
             if row.fork is not None and row.fork.state.kind != "link":
-                self._set_attributes(row, row.fork.attributes)
+                self._set_attributes(row, row.fork)
                 self._set_mode(row, row.fork.state.mode)
             self._files.records.forget(row.path)
 
@@ -115,12 +115,13 @@ class Merge:
             with self._place(row, base) as place, recorder.writing(place, data, base and base.data, mode):
                 atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
 
-    def _set_attributes(self, row: ForkChange, wanted: Mapping[str, bytes]) -> None:
+    def _set_attributes(self, row: ForkChange, fork: Node) -> None:
         with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
             now = atomic.read_attributes(f"/proc/self/fd/{place.fd}/{place.name}")
-            if now != wanted:
-                with self.recorder.setting_attributes(place, now, wanted):
-                    atomic.set_attributes(place, wanted)
+            if now != fork.attributes:
+                self._set_mode(row, fork.state.mode | stat.S_IWUSR)  # else they cannot be set
+                with self.recorder.setting_attributes(place, now, fork.attributes):
+                    atomic.set_attributes(place, fork.attributes)
 
     def _set_mode(self, row: ForkChange, mode: int) -> None:
         with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
