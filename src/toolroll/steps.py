@@ -272,8 +272,10 @@ def hold_changes(view: View, proceed: Proceed) -> Proceed:
     if Effect.SHELL not in view.effects or view.tool.holds:
         return proceed
 
+    looks = view.tool.looks
+
     def held(ctx: Context, arguments: dict[str, Any]) -> Any:
-        if ctx.commands.policy.commit == "auto":
+        if ctx.commands.policy.commit == "auto" or (looks is not None and looks(arguments)):
             return proceed(ctx, arguments)
         return ctx.forks.run(ctx, lambda inner: proceed(inner, dict(arguments)))
 

@@ -89,9 +89,9 @@ def checkpoint(args: Namespace) -> int:
 
 def rewind(args: Namespace) -> int:
     """Take all files back to a point of the journal."""
-    point = _required("point", args.point)
+    to = _required("point", args.to)
     with options.open_kit(args) as kit:
-        return _answer(args, kit.rewind(point, partial=args.partial))
+        return _answer(args, kit.rewind(to, partial=args.partial))
 
 
 def _required(name: str, given: str | None) -> str:
@@ -145,7 +145,7 @@ REWIND = Command(
     "Take all files back to a checkpoint or a journal entry.",
     rewind,
     (
-        Option(("point",), "Checkpoint, or number of an entry (0: before the first)."),
+        Option(("to",), "Checkpoint, or number of an entry (0: before the first)."),
         *_HERE,
         Option(("--partial",), "Leave alone what is not kept, instead of refusing."),
         options.JSON,

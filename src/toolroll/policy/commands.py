@@ -27,7 +27,7 @@ from toolroll.policy.shell.parse.words import (
     plain,
 )
 from toolroll.policy.shell.read_only.programs import FOLDERS, ReadOnlyProgram, is_read_only, is_version
-from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, select_programs
+from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, UNBANNED, select_programs
 
 __all__ = ["CommandRules", "JudgedPart", "Judgement", "RefusedProgram", "Rule", "judge", "judge_argv", "judge_input"]
 
@@ -90,9 +90,9 @@ TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_program
 PRESETS: dict[str, CommandRules] = {
     "standard": STANDARD,
     "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
-    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS, git_losses="all"),
+    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, UNBANNED, git_losses="all"),
     "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
-    "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
+    "plain": CommandRules("plain", (), DESTRUCTIVE, UNBANNED),
     "terminal": TERMINAL,
     "native": CommandRules("native", banned.NATIVE, DESTRUCTIVE, READERS, git_losses="final"),
 }

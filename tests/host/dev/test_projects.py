@@ -9,12 +9,8 @@ import pytest
 from toolroll.host.dev import projects
 
 
-@pytest.mark.parametrize(("folder", "folders"), [(".", ["."]), ("", ["."]), ("a/b", ["a/b", "a", "."])])
-def test_above(folder, folders):
-    assert list(projects.walk_up(folder)) == folders
-
-
-def test_the_nearest_program_of_the_project_comes_first(ctx, put, ws):
+def test_the_nearest_program_of_the_project_comes_first(ctx, put, ws, monkeypatch):
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     put({"node_modules/.bin/tool": "", "web/node_modules/.bin/tool": "", "web/.venv/bin/python": "", "notes/tool": ""})
     for path in ("node_modules/.bin/tool", "web/node_modules/.bin/tool", "web/.venv/bin/python"):
         (ws / path).chmod(0o755)

@@ -319,3 +319,20 @@ def test_recorded_commands_that_only_read_ask_nothing(
     for command in known[:: max(1, len(known) // 200)]:
         kit.call("bash", {"command": command, "timeout": 5})
     assert approver.asked == []
+
+
+def test_the_git_tool_asks_once_before_it_loses_work(
+    repository: Path, open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    kit = open_kit(policy=rules(), approve=approver)
+    (repository / "kept.txt").write_text("changed\n")
+    restore = {"action": "restore", "files": ["kept.txt"], "force": True}
+    assert not kit.call("git", restore).ok
+    assert (len(approver.asked), (repository / "kept.txt").read_text()) == (1, "changed\n")
+
+
+def test_what_git_is_given_to_read_only_is_not_remembered(repository: Path, open_kit: Callable[..., Kit]) -> None:
+    kit = open_kit(policy=rules())
+    assert kit.call("bash", {"command": "git status --short"}).text == "?? own.txt"
+    assert kit.call("bash", {"command": "env | grep -c GIT_CONFIG_KEY; cat own.txt"}).text == "0\nonly here"
+    assert kit.call("bash", {"command": "cat own.txt"}).text == "only here"

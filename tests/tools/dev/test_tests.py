@@ -126,6 +126,7 @@ def test_pytest(call, put, ws):
         "ERROR tests/test_app.py::test_stored (tests/test_app.py:26)",
         "  ValueError: no database",
         '    at tests/test_app.py:26 in database: raise ValueError("no database")',
+        f"Ran with {sys.executable}.",
     ]
     data = result.data
     assert {name: data[name] for name in ("passed", "failed", "errors", "skipped", "xfailed", "total")} == {

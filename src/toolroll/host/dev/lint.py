@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report, walk_up
+from toolroll.host.dev.projects import driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.files.workspace import JUDGED
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.explain import explain
+from toolroll.host.shell.interpreter import walk_up
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.root import Root
+from toolroll.host.shell.interpreter import walk_up
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 
 _MAX_REPORT_BYTES = 64 << 20
 _ENVIRONMENTS = (".venv/bin", "venv/bin")
-
-
-def walk_up(folder: str) -> Iterator[str]:
-    """A folder of the workspace and those above it, up to the workspace itself, which is "."."""
-    while folder not in ("", "."):
-        yield folder
-        folder = folder.rpartition("/")[0]
-    yield "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +62,8 @@ class Projects:
         return name if self.shell.has(name) else None
 
     def python(self, folder: str = ".") -> str:
-        """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
-        return self._own("python", folder, _ENVIRONMENTS) or self.shell.python()
+        """The Python of the project in this folder."""
+        return self.shell.python(folder)
 
     def _own(self, name: str, folder: str, places: Iterable[str]) -> str | None:
         paths = (os.path.join(self.root, where, place, name) for where in walk_up(folder) for place in places)

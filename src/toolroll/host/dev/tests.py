@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report, walk_up
+from toolroll.host.dev.projects import driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
+from toolroll.host.shell.interpreter import walk_up
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import frameworks, javascript
 from toolroll.text.dev.tests.affected import Affected, affected, is_in_testpaths, read_testpaths

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BACKLOG = 128
-_DIAL_SECONDS = 3.0
 
 
 class CommandNetwork:
@@ -45,23 +44,6 @@ class CommandNetwork:
         """What commands were refused since then, in words."""
         return [] if self._gate is None else self._gate.lines(since)
 
-    @staticmethod
-    def dial(sandbox: Sandbox, host: str, port: int) -> socket.socket | None:
-        """A connection to what a command of the sandbox serves on its loopback; None if there is nothing."""
-        families = {"127.0.0.1": (socket.AF_INET,), "[::1]": (socket.AF_INET6,)}
-        for family in families.get(host, (socket.AF_INET, socket.AF_INET6)):
-            found = sandbox.make_socket(family)
-            if found is None:
-                return None
-            try:
-                found.settimeout(_DIAL_SECONDS)
-                found.connect(("127.0.0.1" if family == socket.AF_INET else "::1", port))
-            except OSError:
-                found.close()
-                continue
-            return found
-        return None
-
     def close(self) -> None:
         with self._lock:
             servers, self._servers = self._servers, []
@@ -85,7 +67,8 @@ class CommandNetwork:
             self._gate = gate
             for place in opened(named):
                 host, _, number = place.rpartition(":")
-                if host in _LOOPBACK:  # programs do not use a proxy for it, and mean their own loopback by it
+                # Programs do not use a proxy for it, and mean their own loopback by it.
+                if host in _LOOPBACK and not sandbox.open_port(int(number)):
                     self._listen(sandbox, gate, host.strip("[]"), int(number), f"http://{place}/")
         return {**proxy_variables(port, self._environ), **packages.variables}
 

@@ -117,7 +117,7 @@ class ProxyServer:
         if b"\n" in head.replace(b"\r\n", b""):
             raise ValueError("a line within a line")
         line, *fields = head.split(b"\r\n")
-        method, target, version = line.decode("ascii").split(" ")
+        method, target, version = line.decode("utf-8").split(" ")
         tunnel = method == "CONNECT"
         if ("/" in target) if tunnel else not target.lower().startswith("http://"):
             _answer(client, "400 Bad Request", "This is a proxy: it takes CONNECT and requests for http:// addresses.")

@@ -12,11 +12,14 @@ _CACHES = {"XDG_CACHE_HOME": "cache", "NPM_CONFIG_CACHE": "cache/npm", "PIP_CACH
            "UV_CACHE_DIR": "cache/uv", "YARN_CACHE_FOLDER": "cache/yarn", "GOCACHE": "cache/go-build"}  # fmt: skip
 _FETCHED = {"CARGO_HOME": "cache/cargo", "GOMODCACHE": "cache/go-mod"}
 
+_GIVE_UP = {"NPM_CONFIG_FETCH_RETRIES": "0"}  # without a network npm would try for minutes, and say nothing
+
 
 def cache_variables(temp: str, *, network: bool) -> dict[str, str]:
     """Where package managers keep what they have fetched and built."""
     kept = {**_CACHES, **(_FETCHED if network else {})}
-    return {name: f"{temp}/{folder}" for name, folder in kept.items()} | {"GOFLAGS": "-modcacherw"}
+    own = {"GOFLAGS": "-modcacherw"} if network else {"GOFLAGS": "-modcacherw", **_GIVE_UP}
+    return {name: f"{temp}/{folder}" for name, folder in kept.items()} | own
 
 
 def proxy_variables(port: int, environ: Mapping[str, str]) -> dict[str, str]:

@@ -74,6 +74,14 @@ class Sandbox(ABC):
         """A stream socket in the network that the commands of the group share; None where they share none."""
         return None
 
+    def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
+        """A connection to what a command of the group serves on its loopback; None for what is served by others."""
+        return None
+
+    def open_port(self, port: int) -> bool:  # noqa: ARG002
+        """Let the commands of the group connect to a port of our own loopback; False where they have another one."""
+        return False
+
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 

@@ -34,7 +34,7 @@ from toolroll.host.sandbox.mount_plan import (
     resolve_paths,
     visible_system,
 )
-from toolroll.host.sandbox.network import Network, UserNetwork
+from toolroll.host.sandbox.network import LOOPBACK, Network, UserNetwork
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
+_DIAL_SECONDS = 3.0
 _ALWAYS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -180,6 +181,18 @@ class Bubblewrap(Sandbox):
     def make_socket(self, family: int) -> socket.socket | None:
         shared = self._shared_network()
         return None if shared is None else shared.make_socket(self._kernel, family)
+
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        shared = self._shared_network()
+        for family, address in LOOPBACK.get(host, ()):
+            found = None if shared is None else shared.make_socket(self._kernel, family)
+            if found is None:
+                return None
+            found.settimeout(_DIAL_SECONDS)
+            if found.connect_ex((address, port)) == 0:
+                return found
+            found.close()
+        return None
 
     def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
         """Enter the network of the group until the stack is closed; the words to start by, None without one."""

@@ -33,13 +33,15 @@ from toolroll.host.runtime.launcher import (
     start_process,
 )
 from toolroll.host.sandbox import landlock, seccomp
-from toolroll.host.sandbox.keeper import ServedCommand, SocketKeeper, why_no_sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine, run_apart
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    import socket
+
     from toolroll.host.runtime.launcher import ChildProcess
+    from toolroll.host.sandbox.keeper import SocketKeeper
 
 _MOST_RULESETS = 16
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
@@ -102,8 +104,8 @@ _dumpable = _DumpableGuard()
 class LandlockSandbox(Sandbox):
     """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
 
-    It has no world of its own to give, so some things that are harmless there cannot be had here: datagrams, and
-    pseudo-terminals. The commands of a `group` have streams to serve each other, if the kernel announces such calls,
+    It has no world of its own to give, so some things that are harmless there cannot be had here, such as
+    datagrams. The commands of a `group` have streams to serve each other, if the kernel announces such calls,
     and shared memory with a name, which the locks of Python's multiprocessing need, if nobody else has some.
     """
 
@@ -134,10 +136,27 @@ class LandlockSandbox(Sandbox):
 
     def group(self) -> LandlockSandbox:
         """With streams by which its commands reach each other, and shared memory, where both can be had."""
+        from toolroll.host.sandbox.keeper import SocketKeeper, why_no_sockets
+
         other = copy.copy(self)
         other._shared = _MEMORY if _is_unused(_MEMORY) else ()
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
         return other
+
+    def make_socket(self, family: int) -> socket.socket | None:
+        return None if self._keeper is None else self._keeper.loopback.make_socket(family)
+
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        return None if self._keeper is None else self._keeper.loopback.dial(host, port)
+
+    def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def open_port(self, port: int) -> bool:
+        if self._keeper is not None:
+            self._keeper.loopback.open_ports |= {port}
+        return True
 
     def spawn(
         self,
@@ -191,7 +210,7 @@ class LandlockSandbox(Sandbox):
         if keeper is None:
             os.close(rules)
         else:
-            keeper.add(ServedCommand(listeners[0], process.pid, confine, lambda: os.close(rules)))
+            keeper.add(listeners[0], process.pid, confine, lambda: os.close(rules))
         return process
 
     def _ruleset(self, access: AccessRules) -> int:

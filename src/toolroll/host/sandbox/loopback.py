@@ -25,9 +25,11 @@ from toolroll.host.sandbox.listening import (
     file_of_socket,
     listening_at,
 )
+from toolroll.host.sandbox.network import LOOPBACK
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
 
 _OWN_FOLDER = 0x200  # CLONE_FS
+_DIAL_SECONDS = 5.0
 _ANY4, _ANY6 = ipaddress.IPv4Address("0.0.0.0"), ipaddress.IPv6Address("::")
 _LOOPBACK4, _LOOPBACK6 = ipaddress.IPv4Address("127.0.0.1"), ipaddress.IPv6Address("::1")
 _MAPPED = ipaddress.IPv6Address("::ffff:127.0.0.1")
@@ -45,12 +47,26 @@ class Loopback:
         self._tcp: set[int] = set()  # the kernel's numbers of those that listen
         self._files: dict[File, tuple[int, int]] = {}  # for a file: the number and the cookie of the socket
         self.open_ports: frozenset[int] = frozenset()
-        """Ports of the loopback that commands may connect to though none of them listens there: a proxy of ours."""
+        """Ports of the loopback that commands may connect to, whoever listens there: the user has named them."""
 
-    def serves(self, address: Address, port: int) -> bool:
-        """Whether commands of the group listen at an address, and nobody else."""
-        found = listening_at(address, port)
-        return bool(found) and found <= self._tcp
+    def make_socket(self, family: int) -> socket.socket:
+        """A stream of our own that commands may connect to, once it listens."""
+        made = socket.socket(family, socket.SOCK_STREAM)
+        self._remember(made.fileno())
+        return made
+
+    def dial(self, host: str, port: int) -> socket.socket | None:
+        """A connection of ours to what a command serves; None if none does, or somebody else."""
+        for family, where in LOOPBACK.get(host, ()):
+            address = ipaddress.ip_address(where)
+            if not (found := listening_at(address, port)) or not found <= self._tcp:
+                continue
+            made = socket.socket(family, socket.SOCK_STREAM)
+            made.settimeout(_DIAL_SECONDS)
+            if made.connect_ex((where, port)) == 0 and listening_at(address, port) <= self._tcp:
+                return made
+            made.close()
+        return None
 
     def bind(self, fd: int, name: bytes, pid: int, confine: Callable[[], None]) -> None:
         """Give the socket a name; `confine` gives the calling thread the command's rights to files."""
@@ -123,7 +139,7 @@ class Loopback:
             self._files[file] = number, cookie
 
     def _listen_at_port(self, sock: socket.socket, backlog: int) -> None:
-        fd, number = sock.fileno(), os.fstat(sock.fileno()).st_ino
+        fd = sock.fileno()
         if not sock.getsockname()[1]:
             anywhere = _ANY4 if sock.family == socket.AF_INET else _ANY6
             self._call("bind", fd, _build(_narrow(anywhere, fd), 0))
@@ -134,9 +150,12 @@ class Loopback:
         if not _is_loopback(ipaddress.ip_address(sock.getsockname()[0])):
             sock.shutdown(socket.SHUT_RD)
             raise _error(errno.EACCES)
+        self._remember(fd)
+
+    def _remember(self, fd: int) -> None:
         if len(self._tcp) >= _MOST:
             self._tcp &= all_listening()
-        self._tcp.add(number)
+        self._tcp.add(os.fstat(fd).st_ino)
 
     def _find_server(self, address: Address, port: int) -> Address:
         """Where to connect: a server at all addresses of both kinds is at that of the older kind only."""
@@ -144,7 +163,7 @@ class Loopback:
         if not _is_loopback(address):
             raise _error(errno.ENETUNREACH)
         for one in (address, _MAPPED) if address == _LOOPBACK6 else (address,):
-            if port in self.open_ports and one in (_LOOPBACK4, _MAPPED):
+            if port in self.open_ports and one in (_LOOPBACK4, _LOOPBACK6, _MAPPED):
                 return one
             if found := listening_at(one, port):
                 if found <= self._tcp:

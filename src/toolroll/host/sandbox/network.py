@@ -22,6 +22,9 @@ from toolroll.host.sandbox.syscalls import Kernel, run_apart
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
 
+_FOUR, _SIX = (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")
+LOOPBACK = {"127.0.0.1": (_FOUR,), "[::1]": (_SIX,), "localhost": (_FOUR, _SIX)}
+"""What is tried for a host of the loopback."""
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
 _UP = 0x1 | 0x40  # IFF_UP, IFF_RUNNING

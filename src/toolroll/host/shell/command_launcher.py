@@ -220,14 +220,14 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, first, self._network.lines, access
+        told = *watched.notes, given, self._network.lines, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
         """A connection to what a command serves on its loopback; None if there is nothing."""
         with self._lock:
             sandbox = None if self._closed else self._sandbox
-        return None if sandbox is None else self._network.dial(sandbox, host, port)
+        return None if sandbox is None else sandbox.dial(host, port)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.host.files.spill import Spill
+from toolroll.host.shell.interpreter import name_python
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.terminal import clean, is_binary
@@ -49,6 +50,8 @@ class CommandRun:
     spill: Spill
     job: Job | None = None
     note: str = ""
+    python: str = ""
+    """The Python that it runs, or would run, where that is known."""
 
     @property
     def outcome(self) -> str:
@@ -172,9 +175,10 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     missing = programs.find_missing(said) if failed else None
     why = _explain(said, ran.launched) if failed or ran.outcome == "timed_out" else ""
     how = programs.how_to_install(missing) if missing else None
-    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes(), ran.note)
+    which = name_python(said, ran.python) if failed and ran.python else ""
+    notes = (shown.note, errors.note, how or "", why, which, *ran.launched.notes(), ran.note)
     code = exit_code(ran.status)
-    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code}
+    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code, "python": ran.python}
     began = int(ran.launched.at * 1000)
     return CommandResult(
         output=ran.launched.relabel(shown.text),
@@ -187,7 +191,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
         start=began,
         end=began + int(ran.seconds * 1000),
         missing=missing,
-        note="\n".join(filter(None, notes)),
+        note="\n".join(filter(None, dict.fromkeys(notes))),
         more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import is_beneath
@@ -22,15 +21,17 @@ _OF_ROOT = ("mount", "chroot", "setns", "bpf", "perf_event_open")
 _AWAY = "The sandbox keeps commands away from {!r}. The settings `readable` and `roots` add folders."
 
 
-def explain(output: str, launched: StartedCommand, refused: Iterable[str] = ()) -> str:
+def explain(output: str, launched: StartedCommand) -> str:
     """One line on what the sandbox denied to a command that failed; empty where it denied nothing.
 
-    `refused` are hosts that the proxy refused to the command. A file that the user may not change either, or that is
-    in the workspace, is an ordinary failure.
+    What the proxy refused comes first. A file that the user may not change either, or that is in the workspace, is an
+    ordinary failure.
     """
     if launched.tier == Tier.NONE or launched.access is None:
         return ""
-    for denial in (*(Denial("host", one) for one in refused), *find_denials(output)):
+    if refused := launched.refused(launched.at):
+        return refused[-1]
+    for denial in find_denials(output):
         if said := _explain_one(denial, launched, launched.access):
             return said
     return ""

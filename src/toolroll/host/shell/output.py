@@ -9,10 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from toolroll.host.files.spill import Spill, SpillWriter
 from toolroll.host.shell.terminal import resize
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.terminal import clean
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.progress import Progress
 
 END_BYTES = 64 * 1024
 FILE_BYTES = 64 << 20
@@ -453,3 +458,14 @@ def _widen(fd: int) -> None:
 
     with suppress(AttributeError, OSError):  # the user may have used up what the kernel grants
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
+    """Report the newest line to the caller while the command runs."""
+    began = time.monotonic()
+
+    def tell(chunk: bytes) -> None:
+        lines = clean(chunk[-4096:]).strip().splitlines()
+        progress(time.monotonic() - began, seconds, lines[-1] if lines else "")
+
+    return tell

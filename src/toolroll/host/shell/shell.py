@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
@@ -29,6 +28,8 @@ from toolroll.host.shell.command_launcher import (
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
 from toolroll.host.shell.git_advice import FindRepository, mentions_git, name_losses, quieten
+from toolroll.host.shell.interpreter import environment_variables, find_python, names_program
+from toolroll.host.shell.output import report_lines
 from toolroll.host.shell.shell_memory import (
     ShellChoice,
     ShellMemory,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from toolroll.host.capture.capture import Capture
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
-    from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
     from toolroll.policy.commands import CommandRules, Judgement
@@ -161,8 +161,9 @@ class Shell:
         used, trust = self._authorise_text(text, here, program, variables)
         notes.append(describe_withheld(variables, used, trust))
         tty = bool(how.get("terminal"))
-        how |= {"exported": {**environment.TERMINAL, **used} if tty else used}
-        how |= {"captured": not only_reads(text) or (trust != "reads" and bool(used))}
+        own = self._project_variables(here) if trust != "reads" else {}
+        how |= {"exported": {**own, **(environment.TERMINAL if tty else {}), **used}}
+        how |= {"captured": trust != "reads" or not only_reads(text)}
         reports = program == "bash" and choice.remember != "nothing" and not background and not tty
         with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
             if background:
@@ -173,10 +174,15 @@ class Shell:
             found = report.read()
         if found is not None:
             withheld = {name: value for name, value in variables.items() if name not in used}
-            notes += self._remember(choice, os.path.normpath(here), found, (ran.launched.first, withheld))
+            notes += self._remember(choice, os.path.normpath(here), found, ({**ran.launched.first, **own}, withheld))
         elif reports and ran.job is None and may_change(text):
             notes.append(_NOT_REPORTED)
-        return replace(ran, note="\n".join(filter(None, notes)))
+        python = f"{own['VIRTUAL_ENV']}/bin/python" if own and "PATH" not in used else ""
+        return replace(ran, note="\n".join(filter(None, notes)), python=python)
+
+    def _project_variables(self, folder: str) -> dict[str, str]:
+        """What puts the environment of a project in the workspace first on PATH."""
+        return environment_variables(self._root.path, folder, self._launcher.variable("PATH"))
 
     def _is_folder(self, path: str) -> bool:
         try:
@@ -358,13 +364,9 @@ class Shell:
 
         return shutil.which(program, path=self.environment.get("PATH")) is not None
 
-    def python(self) -> str:
-        """The Python that code of this workspace runs with: its own environment's, or ours."""
-        for name in (".venv", "venv"):
-            path = os.path.join(self._root.path, name, "bin", "python")
-            if os.access(path, os.X_OK):
-                return path
-        return sys.executable
+    def python(self, folder: str = ".") -> str:
+        """The Python that code in a folder of this workspace runs with."""
+        return find_python(self._root.path, folder, self.environment)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
@@ -409,9 +411,10 @@ class Shell:
         if mentions_git(argv):
             captured, extra = quieten(str(argv[-1]), self._root.path, how, extra or {}, self.policy, self._repository)
         words, variables, fds = prepare_words(argv, extra or {})
-        tell = _report_lines(call.progress, seconds)
+        tell = report_lines(call.progress, seconds)
         if captured and not call.is_compared and how.get("writes") != "nothing" and how.get("confined", True):
             how["watch"] = self._capture.watch(call, self._title(argv))
+            how.setdefault("exported", self._project_variables(how["cwd"]))
         with self._launcher.held():
             how |= {"extra": variables, "input": reads, "on_output": tell, "pass_fds": fds}
             return self._launcher.start(words, seconds=seconds, **how)
@@ -445,11 +448,15 @@ class Shell:
 
         check_text(text)
         found = self._warn(judge(text, self._rules()), cwd)
-        # The grammar is that of bash: what another shell makes of the same text is not known.
-        if program != "bash" and found.decision == "allow":
+        # The grammar is that of bash: what another shell makes of the same text is not known. Nor is what a program
+        # does that a command could have put into the workspace's own environment.
+        by_rule = any(part.by_rule for part in found.parts)
+        if found.decision == "allow" and (
+            program != "bash" or (not by_rule and names_program(text, self._root.path, cwd))
+        ):
             found = replace(found, decision="ask")
         trust: Trust = "open"
-        if found.decision == "allow" and not any(part.by_rule for part in found.parts):
+        if found.decision == "allow" and not by_rule:
             trust = "reads"
         elif found.decision == "allow" or self._guard.must_ask(found):
             trust = "approved"
@@ -483,18 +490,3 @@ class Shell:
     def _rules(self) -> CommandRules:
         policy = self._guard.policy
         return command_rules(self._table, tuple(policy.rules), policy.allow_destructive, bool(policy.network))
-
-
-def _report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
-    """Report the newest line to the caller while the command runs."""
-    from time import monotonic
-
-    from toolroll.text.terminal import clean
-
-    began = monotonic()
-
-    def tell(chunk: bytes) -> None:
-        lines = clean(chunk[-4096:]).strip().splitlines()
-        progress(monotonic() - began, seconds, lines[-1] if lines else "")
-
-    return tell

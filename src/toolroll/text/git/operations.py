@@ -57,7 +57,7 @@ def _go_on(asked: GitRequest) -> Plan:
 def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStatus) -> Plan:
     looked = yield look_at_status()
     now = read_status(asked, looked)
-    if ran.status and now.conflicts:
+    if ran.status and now.conflicts and looked.ongoing == asked.action:
         return (yield from describe(asked, f"The {asked.action} stopped. {summarize(now)}", looked))
     if ran.status:
         raise make_refusal(ran, asked.action)

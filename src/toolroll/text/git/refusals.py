@@ -69,8 +69,8 @@ PermissionDenied: could not read (?:Username|Password) for '(?P<name>[^']*)'
     The remote {name} wants a user name or password, which commands here do not have. Ask the user to do it.
 PermissionDenied: Could not resolve (?:host|proxy): (?P<name>\S+)|Failed to connect to (?P<other>.*?) (?:port|after)
 |(?P<third>\S+) port \d+: Connection refused|CONNECT tunnel failed, response (?P<fourth>\d+)
-    The remote cannot be reached ({name}). Commands here reach the hosts that the setting `network` names; if it is
-    among them, it may be down. Ask the user.
+    The remote cannot be reached ({name}). Commands here reach the hosts that the setting `network` names, as in
+    `--network {name}`; if it is among them, it may be down. Ask the user.
 Unsupported: transport '(?P<name>.*)' not allowed
     Remotes are reached by https, http or as folders of the workspace, not by {name!r}. Ask the user for another
     address.

@@ -44,6 +44,7 @@ def tests(
     """Discover or run tests, or measure coverage: counts, failures with their places, slowest tests."""
     from toolroll.host.dev import tests as test_runs
     from toolroll.host.shell.command_result import build_result
+    from toolroll.host.shell.interpreter import name_python
 
     place, _, name = path.partition("::")
     projects = ctx.projects
@@ -68,7 +69,7 @@ def tests(
     if done.run.touched:
         test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
-    notes += filter(None, [test_runs.explain_failures(done)])
+    notes += filter(None, [test_runs.explain_failures(done), name_python(done.output, done.program)])
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
     whole = ended.outcome == "exited" and done.run.ended and done.run.status not in _STOPPED

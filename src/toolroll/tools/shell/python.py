@@ -35,15 +35,16 @@ def python(
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
 
+    interpreter = ctx.shell.python(ctx.files.where(".")[1])
     with SealedText(code, "<code>", main=True) as program:
         ran = ctx.shell.words(
             # -P keeps the script's own folder off the path; the workspace takes its place.
-            [ctx.shell.python(), "-P", program],
+            [interpreter, "-P", program],
             cwd=ctx.cwd,
             seconds=timeout,
             # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
             extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
         )
-    done = build_result(ran, most, keep)
+    done = build_result(replace(ran, python=interpreter), most, keep)
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
     return done.checked(on_failure=on_failure)

@@ -164,3 +164,14 @@ def is_git_look(words: Sequence[Word]) -> bool:
 def is_version(words: Sequence[Word]) -> bool:
     """Only asked for its version."""
     return len(words) == 1 and words[0].text in ("--version", "-V", "-version")
+
+
+def is_node_version(words: Sequence[Word]) -> bool:
+    """The same for node, to which -v means no more."""
+    return is_version(words) or [word.text for word in words] == ["-v"]
+
+
+def is_go(words: Sequence[Word]) -> bool:
+    """Its version, or its settings."""
+    texts = [word.text for word in words]
+    return texts == ["version"] or (texts[:1] == ["env"] and all(re.fullmatch(r"[A-Z0-9_]+", one) for one in texts[1:]))

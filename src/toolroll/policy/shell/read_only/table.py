@@ -134,6 +134,11 @@ TEXT = (
         allows=("column -t a", "column -s , -t a"), asks=("column --unknown a",)),
     ReadOnlyProgram(("od", "hexdump"), OptionSpec("A:j:N:t:n:s:e:vabcCdox"),
         allows=("od -c a", "hexdump -C a", "od -A x -t x1z a"), asks=("hexdump -f x a",)),
+    ReadOnlyProgram(("xxd",), OptionSpec("abdeiEpuc:g:l:o:"), 1,
+        allows=("xxd a", "xxd -l 16 a", "xxd -p", "xxd -g1 -c 8 a"),
+        asks=("xxd a b", "xxd -r a", "xxd -r -p a b", "xxd -ps a b", "xxd -l 5 a b", "xxd -cols 8 a b", "xxd *")),
+    ReadOnlyProgram(("gofmt",), OptionSpec("lde"), allows=("gofmt -l .", "gofmt -d a.go"),
+        asks=("gofmt -w a.go", "gofmt -l -w .", "gofmt -cpuprofile x a.go", "gofmt -r 'a -> b' -w a.go")),
     ReadOnlyProgram(("strings",), OptionSpec("afn:t:e:", "all bytes= radix= encoding="), numbers=True,
         allows=("strings a", "strings -n 8 a"), asks=("strings -T x a", "strings --target=x a")),
     ReadOnlyProgram(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum"),
@@ -170,11 +175,24 @@ SAYING = (
     ReadOnlyProgram(("uname", "whoami", "id", "groups", "nproc", "arch", "tty", "uptime"),
         OptionSpec("asnrvmpiogGu", "all kernel-name machine user group name"),
         allows=("uname -a", "whoami", "id -u", "nproc"), asks=("uname --unknown", "id $x")),
+    ReadOnlyProgram(("ps", "pgrep"), words=programs.is_echo,
+        allows=("ps", "ps aux", "ps -eo pid,ppid,cmd", "pgrep -fl node", "ps -ef"),
+        asks=("ps $x", "ps > out", "pkill node")),
+    ReadOnlyProgram(("free", "lscpu"), OptionSpec("bkmghtlwae", "bytes kibi mebi gibi human total wide"),
+        allows=("free -h", "lscpu"), asks=("free -s 1", "free $x")),
+    ReadOnlyProgram(("ss", "netstat"), OptionSpec("tulnpaxrieom46H", "tcp udp listening numeric processes all"), 0,
+        allows=("ss -tlnp", "netstat -an", "ss"), asks=("ss -K dst x", "ss -D f", "netstat -c", "ss -tK", "ss --kill")),
+    ReadOnlyProgram(("sleep",), OptionSpec(), 1, has_operands(r"\d{1,4}(\.\d{1,6})?[smh]?", 1),
+        allows=("sleep 5", "sleep 0.5"), asks=("sleep", "sleep $x", "sleep infinity", "sleep 99999")),
+    ReadOnlyProgram(("go",), words=programs.is_go, allows=("go version", "go env", "go env GOPATH GOROOT"),
+        asks=("go env -w A=b", "go env -u A", "go version -m a", "go test ./...", "go", "go build", "go env $x")),
     ReadOnlyProgram(("hostname",), OptionSpec("sfdiIA", "short fqdn long ip-address all-ip-addresses domain"), 0,
         allows=("hostname", "hostname -f"), asks=("hostname evil", "hostname -F x", "hostname -b x")),
-    ReadOnlyProgram(("python", "python3", "node", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
+    ReadOnlyProgram(("node",), words=programs.is_node_version, allows=("node -v", "node --version"),
+        asks=("node -v x", "node", "node -e 1", "node --require x")),
+    ReadOnlyProgram(("python", "python3", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
         "perl", "php", "bash"), words=programs.is_version,
-        allows=("python3 --version", "java -version"), asks=("python3 -c x --version", "node -v x", "python3")),
+        allows=("python3 --version", "java -version"), asks=("python3 -c x --version", "python3 -v", "python3")),
     ReadOnlyProgram(("git",), words=programs.is_git_look,
         allows=("git --version", "git status -sb", "git log --oneline -5", "git diff HEAD~1 -- a.py"),
         asks=("git commit -m x", "git log $x", "git -c core.pager=x log", "git diff --output=x", "git -C sub status")),
@@ -182,6 +200,10 @@ SAYING = (
 
 
 READERS: tuple[ReadOnlyProgram, ...] = FILES + SEARCH + TEXT + SAYING
+
+UNBANNED = (*READERS, ReadOnlyProgram(("mount",), OptionSpec("l"), 0, allows=("mount", "mount -l"),
+    asks=("mount /dev/sda1 /mnt", "mount -a", "mount -o remount,rw /")))  # fmt: skip
+"""With the programs that a ban list has, for rules without one."""
 
 TERMINAL_NAMES = names(
     "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which git"

@@ -1,0 +1,58 @@
+"""The Python that code of a workspace runs with: one rule for `bash`, `python`, `tests` and `profile`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+
+_FOLDERS = (".venv", "venv")
+_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_QUOTES = re.compile(r"[\"']|\\\n?")
+_PROGRAM = re.compile(r"[\w.+-]+")
+
+
+def walk_up(folder: str) -> Iterator[str]:
+    """A folder of the workspace and those above it, up to the workspace itself, which is "."."""
+    while folder not in ("", "."):
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield "."
+
+
+def find_environment(root: str, folder: str = ".") -> str | None:
+    """The virtual environment of a folder of the workspace: its own, or the nearest one above it."""
+    places = (os.path.normpath(f"{root}/{where}/{name}") for where in walk_up(folder) for name in _FOLDERS)
+    return next((one for one in places if os.access(f"{one}/bin/python", os.X_OK)), None)
+
+
+def find_python(root: str, folder: str, variables: Mapping[str, str]) -> str:
+    """The Python of a folder: that of its environment, else of the active one, else the one that runs us."""
+    active = (variables.get(name) for name in _ACTIVE)
+    for one in (find_environment(root, folder), *active):
+        if one and os.access(f"{one}/bin/python", os.X_OK):
+            return f"{one}/bin/python"
+    return sys.executable
+
+
+def environment_variables(root: str, folder: str, path: str) -> dict[str, str]:
+    """What makes a shell use the environment of a folder; nothing where there is none."""
+    found = find_environment(root, folder)
+    return {"PATH": f"{found}/bin:{path}", "VIRTUAL_ENV": found} if found else {}
+
+
+def names_program(text: str, root: str, folder: str) -> bool:
+    """Whether a text has, or may have, a word that is the name of a program of the folder's environment."""
+    found, plain = find_environment(root, folder), _QUOTES.sub("", text)
+    if found is None:
+        return False
+    try:
+        return "$'" in text or not set(os.listdir(f"{found}/bin")).isdisjoint(_PROGRAM.findall(plain))
+    except OSError:
+        return True
+
+
+def name_python(output: str, python: str) -> str:
+    """A sentence that names the Python, where its output says that a module is missing."""
+    return f"Ran with {python}." if "ModuleNotFoundError: " in output else ""

@@ -1,0 +1,66 @@
+"""Which Python runs: the same in `bash`, `python` and `tests`."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.shell.interpreter import find_python, name_python, names_program, walk_up
+from toolroll.policy.rules import PRESETS, Policy
+
+MINE = "#!/bin/sh\necho mine\n"
+
+
+@pytest.fixture
+def project(put, ws):
+    put({".venv/bin/python": MINE, "sub/deep/a": "", "sub/venv/bin/python": MINE})
+    for name in (".venv", "sub/venv"):
+        (ws / name / "bin/python").chmod(0o755)
+    return ws
+
+
+@pytest.mark.parametrize(("folder", "folders"), [(".", ["."]), ("", ["."]), ("a/b", ["a/b", "a", "."])])
+def test_above(folder, folders):
+    assert list(walk_up(folder)) == folders
+
+
+def test_the_nearest_environment_then_the_active_one_then_ours(project: Path, tmp_path: Path) -> None:
+    assert find_python(str(project), "sub/deep", {}) == f"{project}/sub/venv/bin/python"
+    assert find_python(str(project), ".", {"VIRTUAL_ENV": f"{project}/sub/venv"}) == f"{project}/.venv/bin/python"
+    active = {"VIRTUAL_ENV": f"{project}/gone", "CONDA_PREFIX": f"{project}/sub/venv"}
+    assert find_python(str(tmp_path), ".", active) == f"{project}/sub/venv/bin/python"
+    assert find_python(str(tmp_path), ".", {"VIRTUAL_ENV": "/gone"}) == sys.executable
+
+
+def test_bash_and_python_run_the_environment_of_the_workspace(open_kit, project: Path) -> None:
+    kit = open_kit(policy=Policy(sandbox="none"))
+    assert kit.call("bash", {"command": "which python; echo $VIRTUAL_ENV"}).text == (
+        f"{project}/.venv/bin/python\n{project}/.venv"
+    )
+    assert kit.call("bash", {"command": "python x.py; which python", "cwd": "sub/deep"}).text == (
+        f"mine\n{project}/sub/venv/bin/python"
+    )
+    ran = kit.call("python", {"code": "1"})
+    assert (ran.text, ran.meta["python"]) == ("mine", f"{project}/.venv/bin/python")
+    (project / ".venv/bin/python").write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named x' >&2\nexit 1\n")
+    for call in (("python", {"code": "import x"}), ("bash", {"command": "python -c 'import x'"})):
+        assert kit.call(*call).text.endswith(f"Ran with {project}/.venv/bin/python."), call
+
+
+def test_a_program_in_the_workspace_is_not_taken_for_one_that_only_reads(open_kit, project: Path, put) -> None:
+    put({".venv/bin/ls": "#!/bin/sh\necho evil\n"})
+    (project / ".venv/bin/ls").chmod(0o755)
+    kit = open_kit(policy=replace(PRESETS["ask"], sandbox="none"))
+    for command in ("ls", "python --version", "cat a; ls"):
+        assert "was refused" in kit.call("bash", {"command": command}).text, command
+    assert "evil" not in kit.call("bash", {"command": "'l's sub"}).text
+    assert kit.call("bash", {"command": "cat sub/deep/a"}).text == "(no output)"
+
+
+def test_names_of_programs(project: Path, tmp_path: Path) -> None:
+    for text in ("cd x && python -V", "'pyth'\"on\"", "p\\ython", "pyt\\\nhon", "$'\\x70ython'"):
+        assert names_program(text, str(project), "."), text
+    assert not names_program("pythonic", str(project), ".")
+    assert not names_program("python", str(tmp_path / "state"), ".")
+    assert name_python("fine", "python") == ""
