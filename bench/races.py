@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from toolroll import Kit
+from toolroll.host.forks.views import ForkKind
 from toolroll.host.sandbox.choose import probe_tiers
 from toolroll.policy.rules import Policy
 
@@ -72,10 +73,10 @@ class Race:
 
 
 @contextmanager
-def arena() -> Iterator[Path]:
-    """A folder `ws` where folders and files are by turns links to `outside`."""
+def tree() -> Iterator[Path]:
+    """A folder `ws` with folders and files, and beside each a link to `outside`."""
     with tempfile.TemporaryDirectory(prefix="races-") as made:
-        top, pairs = Path(made), []
+        top = Path(made)
         (top / "outside").mkdir()
         (top / "ws").mkdir()
         (top / "outside" / "f.py").write_text(f"def {SECRET}():\n    return '{SECRET}'\n")
@@ -87,29 +88,39 @@ def arena() -> Iterator[Path]:
             file.write_text("def inside():\n    return 1\n")
             (top / "ws" / f"l{number}").symlink_to(top / "outside")
             (top / "ws" / f"k{number}.py").symlink_to(top / "outside" / "f.py")
-            pairs += [str(folder), str(top / "ws" / f"l{number}"), str(file), str(top / "ws" / f"k{number}.py")]
-        command = [sys.executable, "-c", _ATTACKER, str(_LONGEST), *pairs]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as attacker:
-            try:
-                assert attacker.stdout is not None
-                if attacker.stdout.readline() != "ready\n":
-                    raise RuntimeError("names cannot be exchanged on this file system")
-                yield top
-            finally:
-                attacker.kill()
+        yield top
 
 
-def run(name: str, tier: str, seconds: float = SECONDS, attempts: int = ATTEMPTS) -> Race:
-    """Call one tool over and over while the attacker works."""
+@contextmanager
+def attacked(ws: Path) -> Iterator[None]:
+    """In the block, folders and files are by turns links to outside."""
+    names = [f"{ws}/{name}" for at in range(_PAIRS) for name in (f"d{at}", f"l{at}", f"f{at}.py", f"k{at}.py")]
+    command = [sys.executable, "-c", _ATTACKER, str(_LONGEST), *names]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as attacker:
+        try:
+            assert attacker.stdout is not None
+            if attacker.stdout.readline() != "ready\n":
+                raise RuntimeError("names cannot be exchanged on this file system")
+            yield
+        finally:
+            attacker.kill()
+
+
+def run(name: str, tier: str, seconds: float = SECONDS, attempts: int = ATTEMPTS, fork: ForkKind | None = None) -> Race:
+    """Call one tool over and over while the attacker works, in a fork of this kind if one is named."""
     tool, arguments = CALLS[name]
-    with arena() as top, tempfile.TemporaryDirectory() as state:
-        with Kit(top / "ws", policy=Policy(sandbox=tier), state_dir=state, tools="all") as kit:  # type: ignore[arg-type]
+    with tree() as top, tempfile.TemporaryDirectory() as state:
+        with ExitStack() as stack:
+            policy = Policy(sandbox=tier)  # type: ignore[arg-type]  # a name of a tier
+            kit = stack.enter_context(Kit(top / "ws", policy=policy, state_dir=state, tools="all"))
+            kit = kit if fork is None else stack.enter_context(kit.fork(fork))
+            stack.enter_context(attacked(Path(kit.workspace)))
 
             def call() -> tuple[bool, str]:
                 result = kit.call(tool, arguments)
                 shown = result.text + json.dumps(result.data, default=str)
                 if tool == "copy":
-                    shown += _content(top / "ws" / "copied.py")
+                    shown += _content(Path(kit.workspace, "copied.py"))
                 if tool == "rag":
                     shown += kit.call("rag", {"action": "search", "query": SECRET}).text
                 asked = json.dumps(arguments)
@@ -123,7 +134,7 @@ def run(name: str, tier: str, seconds: float = SECONDS, attempts: int = ATTEMPTS
 
 def naive(seconds: float = SECONDS, attempts: int = ATTEMPTS) -> Race:
     """The control: where the path leads now says nothing about where it leads a moment later."""
-    with arena() as top:
+    with tree() as top, attacked(top / "ws"):
 
         def read() -> tuple[bool, str]:
             real = os.path.realpath(top / "ws" / "d0" / "f.py")
@@ -171,13 +182,14 @@ def main() -> None:
     """Print a row for each tool and tier; exit with 1 if one leaks, or the control does not."""
     parser = argparse.ArgumentParser(prog="python -m bench.races", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each row (default 60)")
+    parser.add_argument("--fork", choices=get_args(ForkKind), help="in forks of this kind")
     options = parser.parse_args()
     control = naive(options.seconds)
     print(f"{'naive read (control)':24} {control.leaks} leak after {control.attempts} attempts")
     leaks = 0
     for tier in (one.tier for one in probe_tiers() if one.works):
         for name in CALLS:
-            found = run(name, str(tier), options.seconds)
+            found = run(name, str(tier), options.seconds, fork=options.fork)
             leaks += found.leaks
             print(f"{name:24} {tier:12} {found.attempts:7} attempts {found.answered:7} answered {found.leaks} leaks")
     sys.exit(1 if leaks or not control.leaks else 0)

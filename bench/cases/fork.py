@@ -41,6 +41,8 @@ def races(settings: Settings) -> Iterator[Race]:
                 Contestant("copytree", "floor", timed(copy)),
             ]
             yield Race(name, contestants)
+            by_copy = Contestant("toolroll fork by copy", "ours", timed(lambda kit=kit: kit.fork("copy").drop()))
+            yield Race(f"{name}, by copy", [by_copy, Contestant("copytree", "floor", timed(copy))])
         shutil.rmtree(tree)
 
 

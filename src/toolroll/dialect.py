@@ -204,7 +204,13 @@ class View:
 
     def within(self, effects: Effect) -> View | None:
         """The view, if what its tool does is among these effects, at least for some arguments."""
-        return self if self.effects in effects or (self.tool.looks is not None and Effect.READ in effects) else None
+        if self.effects in effects:
+            return self
+        if self.tool.looks is None or Effect.READ not in effects:
+            return None
+        made = copy.copy(self)
+        made.effects = Effect.READ  # other calls are refused
+        return made
 
     def views(self) -> tuple[View, ...]:
         return (self,)

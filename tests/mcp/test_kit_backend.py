@@ -1,11 +1,12 @@
 """A kit as a backend: what can be read, completed and filled in, and where the kit works."""
 
+import shutil
 import threading
 
 import pytest
 
 from tests.mcp.pipes import running, until
-from toolroll import Effect, Kit, Token, ToolError, tool
+from toolroll import Effect, Kit, Policy, Token, ToolError, tool
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
@@ -412,3 +413,32 @@ def test_one_client_is_not_sent_what_it_was_shown(ws, tmp_path, put):
     assert "force=true" in texts[1]
     assert backend.call("read", {"path": "a.txt", "force": True}, Peer())["content"][0]["text"] == texts[0]
     backend.close()
+
+
+class AskedPeer(Peer):
+    """A client whose user declines everything."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def can(self, capability):
+        return capability == "elicitation"
+
+    def request(self, _method, params):
+        self.asked.append(params["message"].splitlines()[2])
+        return {"action": "decline"}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+def test_the_client_is_asked_about_a_host_that_a_command_wants_while_its_call_waits(ws, tmp_path, bubblewrap):
+    policy = Policy(network="one.example.com", sandbox=bubblewrap.tier)
+
+    def open_kit(_folder, approve):
+        return Kit(ws, state_dir=tmp_path / "state", policy=policy, approve=approve)
+
+    backend, peer = KitBackend(open_kit), AskedPeer()
+    answer = backend.call("bash", {"command": "curl -s https://two.example.com/"}, peer)
+    backend.close()
+    assert peer.asked == ["network: a command wants to reach two.example.com"]
+    assert "Commands may not reach two.example.com." in answer["content"][0]["text"]

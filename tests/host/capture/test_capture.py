@@ -286,6 +286,17 @@ def test_what_is_over_the_budget_is_named(ws: Path, put: Callable[..., None], op
     assert sorted(len((ws / name).read_bytes()) for name in ("small", "other")) == [60, 61]
 
 
+def test_for_a_command_that_changes_nothing_the_baseline_stays(ws: Path, put: Callable[..., None], kit: Kit):
+    put({"d/a": "1\n"})
+    time.sleep(0.03)  # a younger file is looked at twice
+    baselines = []
+    for _ in range(3):
+        with captured(kit):
+            pass
+        baselines.append(os.stat(f"{kit.state_dir}/capture/baseline").st_ino)
+    assert len(set(baselines)) == 1
+
+
 def test_in_a_tree_that_is_too_large_commands_run_and_it_is_said(
     ws: Path, put: Callable[..., None], kit: Kit, monkeypatch: pytest.MonkeyPatch
 ):

@@ -129,16 +129,22 @@ class UserChanges(RandomChanges):
     def rename(self) -> None:
         os.rename(self.rng.choice(self.paths()), self.fresh())
 
+    def remove_folder(self) -> None:  # whole: how much goes before an error depends on the order of a listing
+        folder = self.rng.choice(self.paths(folders=True))
+        for path in (folder, *(one for one in self.paths(folders=True) if one.is_relative_to(folder))):
+            path.chmod(0o700)
+        shutil.rmtree(folder)
+
 
 def check_random_changes(folder: Path, kind: Any, seed: int, changes: type[RandomChanges] = RandomChanges) -> None:
     """Do the same to a tree and to its fork: it stays as it was until the merge, and is then the same as the other."""
-    ws, twin = folder / "ws", folder / "twin"
+    ws = folder / "ws"
     ws.mkdir(parents=True)
     changes(ws, random.Random(seed)).run(20)
     before = picture(ws)
     with Kit(ws, state_dir=folder / "state") as kit:
         for part in range(2):
-            subprocess.run(["rm", "-rf", twin], check=True)
+            twin = folder / f"twin{part}"
             subprocess.run(["cp", "-a", ws, twin], check=True)
             changes(twin, random.Random(-seed - part)).run(12)
             with kit.fork(kind) as trial:

@@ -77,6 +77,11 @@ def test_another_host_is_refused_and_the_result_says_how_to_allow_it(open_kit: O
         "(no output)\nCommands may not reach one.example.com, two.example.com:8443. To allow it, the user sets "
         f'network = "{served.host},one.example.com,two.example.com:8443" in toolroll.toml, or gives it as --network.'
     )
+    failed = bash(
+        kit,
+        "echo \"HTTPSConnectionPool(host='one.example.com', port=443): Max retries\"; curl -s https://one.example.com/",
+    )
+    assert (failed.count("one.example.com"), failed.count("To allow it")) == (3, 1)
     assert "Commands may not" not in bash(kit, "true")
 
 

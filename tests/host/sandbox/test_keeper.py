@@ -305,8 +305,8 @@ def swap():
             ctypes.memmove(ctypes.addressof(name) + 2, one, 2)
 
 threading.Thread(target=swap).start()
-until, found = time.monotonic() + 1, {}
-while time.monotonic() < until:
+start, found = time.monotonic(), {}
+while time.monotonic() < start + (1 if len(found) > 1 else 15):
     client = socket(); client.settimeout(None)
     done = "done" if libc.connect(client.fileno(), name, 16) == 0 else errno.errorcode[ctypes.get_errno()]
     if done == "done":
@@ -316,6 +316,7 @@ while time.monotonic() < until:
     found[done] = found.get(done, 0) + 1
     client.close()
 over.append(1)
+found.pop("ECONNREFUSED", None)  # half of one port and half of the other
 print(sorted(found))
 """
 
@@ -456,7 +457,7 @@ def test_where_calls_are_announced_to_another_already(
 def test_without_announcements_there_are_no_sockets(
     landlock: Sandbox, go: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confined_start, "why_no_sockets", lambda: "too old")
+    monkeypatch.setattr("toolroll.host.sandbox.keeper.why_no_sockets", lambda: "too old")
     assert go(landlock.group(), "tried('x', socket)") == go(landlock, "tried('x', socket)") == ["x EPERM"]
 
 

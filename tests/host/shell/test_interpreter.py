@@ -59,7 +59,8 @@ def test_a_program_in_the_workspace_is_not_taken_for_one_that_only_reads(open_ki
 
 
 def test_names_of_programs(project: Path, tmp_path: Path) -> None:
-    assert names_program("cd x && python -V", str(project), ".")
+    for text in ("cd x && python -V", "'pyth'\"on\"", "p\\ython", "pyt\\\nhon", "$'\\x70ython'"):
+        assert names_program(text, str(project), "."), text
     assert not names_program("pythonic", str(project), ".")
     assert not names_program("python", str(tmp_path / "state"), ".")
     assert name_python("fine", "python") == ""

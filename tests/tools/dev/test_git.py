@@ -459,9 +459,9 @@ def test_a_command_asks_about_the_work_that_it_would_lose(open_kit, repo, remote
     put({"a.txt": "unsaved\n", "new.txt": "n\n"})
     for command, reason in LOSSES:
         assert kit.call("bash", {"command": command}).error.code == "PermissionDenied"
-        assert asked.pop() == reason
+        assert asked.pop().startswith(reason)
     forced = kit.call("git", {"action": "reset", "sub": "hard", "force": True})
-    assert (forced.error.code, asked) == ("PermissionDenied", [LOSSES[0][1]])
+    assert (forced.error.code, asked[0].startswith(LOSSES[0][1])) == ("PermissionDenied", True)
     assert (repo / "a.txt").read_text() == "unsaved\n"
 
 
@@ -738,7 +738,7 @@ READS = [
     {"action": "branch"},
     {"action": "stash"},
 ]
-WRITES = [
+MERGES = [
     {"action": "merge", "ref": "other"},
     {"action": "resolve", "sub": "ours"},
     {"action": "merge", "sub": "abort"},
@@ -759,6 +759,8 @@ WRITES = [
     {"action": "fetch", "remote": "o"},
     {"action": "push", "remote": "o"},
     {"action": "pull", "remote": "o", "ref": "main"},
+]
+WRITES = [
     {"action": "add", "files": ["a.py"]},
     {"action": "add"},
     {"action": "add", "files": ["a.x"]},
@@ -903,7 +905,8 @@ def test_a_hostile_repository_runs_nothing(open_kit, ws, tmp_path, begun, group)
     ws.rmdir()
     hostile(begun, ws, group, group)
     kit = open_kit(ONLY, policy=Policy(sandbox="none"))
-    for number, arguments in enumerate((*READS, *WRITES, *READS), 5):
+    merges = MERGES if group.keys() & {"merge driver", "editor", "signing with ssh"} else []
+    for number, arguments in enumerate((*READS, *merges, *WRITES, *READS), 5):
         if arguments.get("sub") in ("save", "create"):
             change(ws, number)
         kit.call("git", arguments)

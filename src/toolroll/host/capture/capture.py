@@ -245,6 +245,8 @@ class Capture:
             self._advance(now, found)
             return
         folders = self._baseline.folder_states(now, found)
+        if not (found or new_files or folders):
+            return
         ours = self._ours(found.keys() | folders.keys())
         pairs, kept = self._compare(found, ours, now)
         pairs |= {path: pair for path, pair in folders.items() if path not in ours and not _is_same(*pair, exact=True)}

@@ -54,9 +54,8 @@ class Attempts:
     def _last(self) -> str:
         passed = [one.number for one in self.attempts if one.passed]
         if self.merged is None:
-            return "Nothing was merged: " + (
-                "use `commit` with one of the forks." if passed else "no candidate passed."
-            )
+            held = "Nothing was merged. Use `commit` with one of the forks."
+            return held if passed else "Nothing was merged: no candidate passed."
         others = [str(number) for number in passed if number != self.merged]
         also = (
             f" {', '.join(others)} passed too, and {'was' if len(others) == 1 else 'were'} dropped." if others else ""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathState, look
-from toolroll.host.files.journal.restore import put_state
+from toolroll.host.files.journal.restore import put_state, writable
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 
@@ -69,6 +70,13 @@ class Merge:
     def apply(self, rows: Sequence[ForkChange]) -> None:
         """Make the workspace what the fork is at these paths."""
         check_conflicts(rows)
+        try:
+            self._apply(rows)
+        except OSError as error:
+            where = f" at {error.filename!r}" if error.filename else ""
+            raise ToolError(ErrorCode.IO, f"Nothing was merged: {error.strerror}{where}.") from error
+
+    def _apply(self, rows: Sequence[ForkChange]) -> None:
         for row in reversed(rows):
             if row.base is not None and (row.fork is None or _is_replaced(row.base.state, row.fork.state)):
                 self._remove(row)
@@ -77,7 +85,7 @@ class Merge:
                 self._put(row, row.base, row.fork)
         for row in reversed(rows):  # last, for a folder may become read-only
             if row.fork is not None and row.fork.state.kind != "link":
-                self._set_attributes(row, row.fork.attributes)
+                self._set_attributes(row, row.fork)
                 self._set_mode(row, row.fork.state.mode)
             self._files.records.forget(row.path)
 
@@ -101,17 +109,19 @@ class Merge:
                     put_state(place, known, b"")
 
     def _put_file(self, row: ForkChange, base: Node | None, fork: Node) -> None:
-        data, mode, recorder = fork.data or b"", fork.state.mode, self.recorder
+        # It is writable at first, for attributes can be set only then; its mode comes last.
+        data, mode, recorder = fork.data or b"", fork.state.mode | stat.S_IWUSR, self.recorder
         if base is None or base.state.content != fork.state.content:
             with self._place(row, base) as place, recorder.writing(place, data, base and base.data, mode):
                 atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
 
-    def _set_attributes(self, row: ForkChange, wanted: Mapping[str, bytes]) -> None:
+    def _set_attributes(self, row: ForkChange, fork: Node) -> None:
         with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
             now = atomic.read_attributes(f"/proc/self/fd/{place.fd}/{place.name}")
-            if now != wanted:
-                with self.recorder.setting_attributes(place, now, wanted):
-                    atomic.set_attributes(place, wanted)
+            if now != fork.attributes:
+                self._set_mode(row, fork.state.mode | stat.S_IWUSR)  # else they cannot be set
+                with self.recorder.setting_attributes(place, now, fork.attributes):
+                    atomic.set_attributes(place, fork.attributes)
 
     def _set_mode(self, row: ForkChange, mode: int) -> None:
         with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
@@ -128,9 +138,13 @@ class Merge:
                 raise ToolError(
                     ErrorCode.CONFLICT, f"{row.path!r} was changed during the merge. Nothing was merged. Try again."
                 )
-            yield place
+            with writable(place.fd):
+                yield place
 
 
 def _is_replaced(base: PathState, fork: PathState) -> bool:
     """Whether the old thing must go before the new one can come."""
-    return base.kind != fork.kind or (fork.kind == "link" and base.content != fork.content)
+    if base.kind != fork.kind:
+        return True
+    read_only = fork.kind == "file" and not base.mode & stat.S_IWUSR and os.geteuid() != 0
+    return (fork.kind == "link" or read_only) and base.content != fork.content

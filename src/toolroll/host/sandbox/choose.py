@@ -87,9 +87,13 @@ def choose_for_helpers() -> Sandbox:
 
 def probe_tiers() -> tuple[Probe, ...]:
     """Every tier, strongest first, and what its trial has shown."""
+    from toolroll.host.sandbox.keeper import why_no_sockets
+
     found = []
     for tier in (Tier.BUBBLEWRAP, Tier.LANDLOCK):
         sandbox, detail = _try_tier(tier)
+        if tier is Tier.LANDLOCK and sandbox is not None and (why := why_no_sockets()):
+            detail += f", no sockets for commands ({why})"
         found.append(Probe(tier, sandbox is not None, detail, () if sandbox is None else sandbox.gaps))
     return (*found, Probe(Tier.NONE, True, "no confinement, only by name", Unconfined.gaps))
 
@@ -140,7 +144,6 @@ def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
 def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
     from toolroll.host.sandbox.confined_start import LandlockSandbox
-    from toolroll.host.sandbox.keeper import why_no_sockets
     from toolroll.host.sandbox.syscalls import Kernel
 
     kernel = Kernel(here.numbers)
@@ -148,9 +151,7 @@ def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
     if not abi:
         return None, "this kernel has no Landlock, or has it switched off"
     missing = [what for since, what in landlock.MISSING if abi < since]
-    detail = f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
-    why = why_no_sockets()
-    return LandlockSandbox(here, kernel, abi), f"{detail}, no sockets for commands ({why})" if why else detail
+    return LandlockSandbox(here, kernel, abi), f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
 
 
 def _trial(sandbox: Sandbox) -> str:

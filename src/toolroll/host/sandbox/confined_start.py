@@ -33,7 +33,6 @@ from toolroll.host.runtime.launcher import (
     start_process,
 )
 from toolroll.host.sandbox import landlock, seccomp
-from toolroll.host.sandbox.keeper import ServedCommand, SocketKeeper, why_no_sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine, run_apart
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     import socket
 
     from toolroll.host.runtime.launcher import ChildProcess
+    from toolroll.host.sandbox.keeper import SocketKeeper
 
 _MOST_RULESETS = 16
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
@@ -136,6 +136,8 @@ class LandlockSandbox(Sandbox):
 
     def group(self) -> LandlockSandbox:
         """With streams by which its commands reach each other, and shared memory, where both can be had."""
+        from toolroll.host.sandbox.keeper import SocketKeeper, why_no_sockets
+
         other = copy.copy(self)
         other._shared = _MEMORY if _is_unused(_MEMORY) else ()
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
@@ -208,7 +210,7 @@ class LandlockSandbox(Sandbox):
         if keeper is None:
             os.close(rules)
         else:
-            keeper.add(ServedCommand(listeners[0], process.pid, confine, lambda: os.close(rules)))
+            keeper.add(listeners[0], process.pid, confine, lambda: os.close(rules))
         return process
 
     def _ruleset(self, access: AccessRules) -> int:

@@ -73,15 +73,13 @@ def _may_look_into_children() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ServedCommand:
+class _Command:
     """A command whose socket calls are announced."""
 
     listener: int
     pid: int
     confine: Callable[[], None]
-    """Gives the calling thread the command's rights to files, and no more."""
     forget: Callable[[], None]
-    """Called when its last process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +102,25 @@ class SocketKeeper:
         self._kernel = kernel
         self._names = {numbers[name]: name for name in CALLS}
         self._lock = threading.Lock()
-        self._commands: dict[int, ServedCommand] = {}
+        self._commands: dict[int, _Command] = {}
         self._waiting: dict[int, _Connection] = {}  # by descriptor
         self._events: select.epoll | None = None
         self._thread: threading.Thread | None = None
         self._second, self._count = 0.0, 0
 
-    def add(self, command: ServedCommand) -> None:
-        """Serve this one too."""
+    def add(self, listener: int, pid: int, confine: Callable[[], None], forget: Callable[[], None]) -> None:
+        """Serve the command whose calls are announced to this listener, a descriptor, which is closed in the end.
+
+        `confine` gives the calling thread the command's rights to files, and no more; `forget` is called when the
+        last process of the command has ended.
+        """
         with self._lock:
-            self._commands[command.listener] = command
+            self._commands[listener] = _Command(listener, pid, confine, forget)
             if self._events is not None:
-                self._events.register(command.listener, select.EPOLLIN)
+                self._events.register(listener, select.EPOLLIN)
                 return
             self._events = select.epoll()
-            self._events.register(command.listener, select.EPOLLIN)
+            self._events.register(listener, select.EPOLLIN)
             self._thread = threading.Thread(
                 target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True
             )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 _FOLDERS = (".venv", "venv")
 _ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_QUOTES = re.compile(r"[\"']|\\\n?")
 _PROGRAM = re.compile(r"[\w.+-]+")
 
 
@@ -42,10 +43,12 @@ def environment_variables(root: str, folder: str, path: str) -> dict[str, str]:
 
 
 def names_program(text: str, root: str, folder: str) -> bool:
-    """Whether a text has a word that is the name of a program of the folder's environment."""
-    found = find_environment(root, folder)
+    """Whether a text has, or may have, a word that is the name of a program of the folder's environment."""
+    found, plain = find_environment(root, folder), _QUOTES.sub("", text)
+    if found is None:
+        return False
     try:
-        return found is not None and not set(os.listdir(f"{found}/bin")).isdisjoint(_PROGRAM.findall(text))
+        return "$'" in text or not set(os.listdir(f"{found}/bin")).isdisjoint(_PROGRAM.findall(plain))
     except OSError:
         return True
 
