@@ -25,7 +25,7 @@ def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
         "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
         "Image", "Kit",
-        "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
+        "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "allow_overlays", "tool",
     ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ Choice = Literal["all", "core", "lazy"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 FIND, CALL, CALL_READ = "find_tools", "call_tool", "call_read_tool"
 META_TOOLS = (FIND, CALL, CALL_READ)
-_CALLS = f"Call a tool that you are not shown, by its name and as {FIND} describes it."
+_CALLS = f"Call a tool that you are not shown, as {FIND} describes it."
 _READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
 

@@ -89,7 +89,7 @@ def test_a_rule_asks_in_a_policy_that_does_not(kit_that, asked):
 def test_what_the_user_allows_is_allowed(open_kit):
     kit = open_kit(policy=Policy(rules=(Rule("allow", command=("curl", "--version")),)))
     assert run(kit, "curl --version") != "SecurityError"
-    assert run(kit, "curl http://127.0.0.1:1") == "SecurityError"
+    assert run(kit, "curl http://example.org") == "SecurityError"
 
 
 def test_tools_that_only_this_call_may_use(kit_that, asked):

@@ -70,7 +70,7 @@ HIDING = {
     "input of make": ("bash", {"command": f"make -f - <<X\nall:\n\t{MARK}\nX"}),
     "here-string": ("bash", {"command": f"bash -s <<< '{MARK} --now'"}),
     "a part that only reads": ("bash", {"command": f"cat <<X | tee b\n{MARK}\nX"}),
-    "a job": ("bash", {"command": f"sleep 9 <<X\n{MARK}\nX", "background": True}),
+    "a job": ("bash", {"command": f"tee out <<X\n{MARK}\nX", "background": True}),
     "code": ("python", {"code": f"import {MARK}"}),
     "code to measure": ("profile", {"action": "hotspots", "code": f"import {MARK}"}),
     "setup to measure": ("profile", {"action": "time", "code": "1", "setup": f"import {MARK}"}),

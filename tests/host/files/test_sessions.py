@@ -137,16 +137,16 @@ def test_there_are_no_sessions_before_the_first_is_kept(store: SessionStore) -> 
 
 
 def test_over_a_damaged_file_what_is_seen_now_is_kept(store: SessionStore, tmp_path: Path) -> None:
-    store.save(SavedSession("s"), "src", {"a": SEEN})
+    store.save(SavedSession("s"), SRC, {"a": SEEN})
     before = store.load("s")
     (tmp_path / "state/sessions/s.json").write_bytes(b"{")
-    store.save(before, "src", {"a": SEEN, "b": LATER})
-    assert (store.load("s").cwd, store.load("s").files) == (".", {"b": LATER})
+    store.save(before, SRC, {"a": SEEN, "b": LATER})
+    assert (store.load("s").shells, store.load("s").files) == ({}, {"b": LATER})
 
 
 def test_the_last_used_is_listed_first(store: SessionStore, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        store.save(SavedSession(name), ".", {})
+        store.save(SavedSession(name), {}, {})
     (tmp_path / "state/sessions/gone.json").symlink_to("nowhere")
     (tmp_path / "state/sessions/other.txt").touch()
     (tmp_path / "state/sessions/bad.json").write_bytes(b"{")

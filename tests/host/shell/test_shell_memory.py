@@ -39,6 +39,8 @@ def test_folder_and_variables_last_until_they_change(kit: Kit, ws: Path) -> None
 
 
 def test_a_folder_for_one_command_and_shells_of_their_own(kit: Kit, ws: Path) -> None:
+    assert run(kit, "pwd", cwd="sub") == f"{ws}/sub"
+    assert run(kit, "pwd") == f"{ws}"
     run(kit, "cd sub; export A=1")
     assert run(kit, "cd deep; pwd; export A=2", cwd="sub") == f"{ws}/sub/deep"
     assert run(kit, "pwd; echo $A") == f"{ws}/sub\n2"

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 
 from toolroll.host.forks.tree_copy import open_folder
+from toolroll.host.runtime.launcher import works_in_a_child
 from toolroll.host.sandbox.syscalls import Kernel, machine
 
 _SPECIAL = re.compile(r"[,:\\\s]")  # would end a value of the mount's options
@@ -43,14 +44,7 @@ def allow_overlays() -> str:
         return "overlays need Linux"
     if len(os.listdir("/proc/self/task")) > 1:
         return "the process has several threads already"
-    if (child := os.fork()) == 0:  # tried there first: a process cannot leave a namespace that is of no use
-        failed = 1
-        try:
-            _enter_namespace()
-            failed = 0
-        finally:
-            os._exit(failed)
-    if os.waitpid(child, 0)[1] != 0:
+    if not works_in_a_child(_enter_namespace):  # a process cannot leave a namespace that is of no use
         return "the system lets this user make no namespace"
     _enter_namespace()
     return ""

@@ -283,6 +283,18 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return found
 
 
+def works_in_a_child(work: Callable[[], object]) -> bool:
+    """Whether this ends without an error in a copy of this process, which must have no other threads."""
+    if (child := os.fork()) == 0:
+        failed = 1
+        try:
+            work()
+            failed = 0
+        finally:
+            os._exit(failed)
+    return os.waitpid(child, 0)[1] == 0
+
+
 def run_for_operator(argv: Sequence[str]) -> int:
     """Run a program for the person at the command line, with all their rights and their terminal; its exit status."""
     import subprocess

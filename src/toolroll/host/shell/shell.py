@@ -209,7 +209,7 @@ class Shell:
         `before`: the first environment, and the variables that the command did not get.
         """
         ended, exported = found
-        state = choice.memory.get(choice.owner, choice.name) or SavedShell(here)
+        state = choice.memory.get(choice.owner, choice.name) or SavedShell("." if choice.elsewhere else here)
         folder, variables = state.cwd, state.variables
         if not choice.elsewhere:
             try:

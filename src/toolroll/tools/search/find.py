@@ -46,7 +46,7 @@ def find(
     type: Annotated[Literal["file", "directory", "both"], "What to find."] = "file",
     hidden: Annotated[bool, "Dot names too."] = False,
     ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
-    sort: Annotated[Literal["modified", "path", "name", "size"], "Newest first, or in this order."] = "modified",
+    sort: Annotated[Literal["modified", "path", "name", "size"], "Order."] = "modified",
     limit: Annotated[int, Field(ge=1), "Most paths."] = 100,
     exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),
     *,

@@ -33,7 +33,7 @@ def grep(
     context: Annotated[int, Field(ge=0), "Lines around each match."] = 0,
     multiline: Annotated[bool, "Let a match span lines."] = False,
     output: Annotated[Output, "Lines, file names, or counts by file."] = "content",
-    limit: Annotated[int, Field(ge=1), "Most lines, or files, to show."] = 100,
+    limit: Annotated[int, Field(ge=1), "Most lines or files."] = 100,
     hidden: Annotated[bool, "Dot files too."] = False,
     ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
     *,
@@ -50,7 +50,7 @@ def grep(
     unit: Annotated[Unit, "Whether `limit` counts matching lines, or those of context as well."] = "matches",
     numbers: Annotated[bool, "Whether a form that shows line numbers does."] = True,
 ) -> Matches:
-    """Search file contents, newest file first. When nothing is found, says what was not searched."""
+    """Search file contents, newest file first."""
     around = (context if lines is None else lines for lines in (before, after))
     query = Query(pattern, literal, ignore_case, whole_word, multiline, *around)
     search, where = ctx.search.of(*ctx.files.where(path))

@@ -22,13 +22,13 @@ _MARKS = ";|&<>`$\n"  # of a shell
 @tool(Effect.SHELL, holds=True)
 def bash(
     ctx: Context,
-    command: Annotated[str, "Text for `bash -c`."],
-    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds until it ends; it goes on as a `job` after 60."] = 120,
-    cwd: Annotated[str, "Folder for this command alone; else it begins where the last one ended."] = "",
-    background: Annotated[bool, "Start it as a `job` and return."] = False,
-    hold: Annotated[bool, "Run it in a copy; `commit` or `discard` what it changed."] = False,
-    session: Annotated[str, "Name of a shell of its own, with its own folder and exported variables."] = "",
-    tty: Annotated[bool, "Run it in a terminal, as a `job` that you see and type into."] = False,
+    command: Annotated[str, "For `bash -c`."],
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds until it ends; after 60 it is a `job`."] = 120,
+    cwd: Annotated[str, "Folder for this command alone."] = "",
+    background: Annotated[bool, "Start it as a `job`."] = False,
+    hold: Annotated[bool, "Run it in a copy, to `commit` or `discard`."] = False,
+    session: Annotated[str, "Name of a separate shell."] = "",
+    tty: Annotated[bool, "Run it in a terminal, as a `job`."] = False,
     *,
     args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
@@ -43,7 +43,7 @@ def bash(
     remember: Annotated[Remember, "What lasts of earlier commands; or forget it."] = "all",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
 ) -> CommandResult:
-    """Run a shell command, confined to the workspace, without input unless it has a terminal (`tty`).
+    """Run a shell command, confined to the workspace, without input except by `tty`.
 
     `cd` and `export` last. What it leaves running is ended, unless it is a job.
     """

@@ -71,18 +71,18 @@ def job(
     ctx: Context,
     action: Annotated[Literal["output", "input", "screen", "kill", "list"], "What to do."] = "list",
     id: Annotated[int | None, "Number of the job."] = None,
-    input: Annotated[str, "Text for its standard input, or to type in its terminal."] = "",
-    offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
-    wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end, or until its screen rests."] = 0,
-    keys: Annotated[list[str] | None, "Keys to press in its terminal after `input`: enter, up, ctrl-c, ..."] = None,
-    size: Annotated[str, "New size of its terminal, as '80x24'."] = "",
+    input: Annotated[str, "Text for its input or terminal."] = "",
+    offset: Annotated[int, Field(ge=0), "Byte of output to start at."] = 0,
+    wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end or a quiet screen."] = 0,
+    keys: Annotated[list[str] | None, "Keys after `input`: enter, up, ctrl-c."] = None,
+    size: Annotated[str, "New size: 80x24."] = "",
     *,
     new: Annotated[bool, "Show only what was not shown yet, whatever `offset` says."] = False,
     block: Annotated[bool, "Whether `wait` counts."] = True,
     filter: Annotated[str | None, "Regular expression: show only lines that it matches."] = None,
     most: Annotated[int, Field(ge=1), "Bytes of output to show."] = _MAX_CHARS,
 ) -> JobList | Polled:
-    """Look after background commands: poll `output`, write `input`, `kill`, `list`, or read a terminal's `screen`."""
+    """Poll `output` of background commands, write `input`, see the `screen`, `kill` or `list` them."""
     jobs = ctx.shell.jobs
     if action == "list":
         return JobList([_row(one) for one in jobs.all()])

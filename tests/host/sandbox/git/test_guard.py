@@ -384,7 +384,9 @@ def test_submodules_are_guarded_and_can_be_committed_to(tier: str, repository: P
     with kit_in(tier, repository, tmp_path) as kit:
         kit.call("bash", {"command": attack})
         after = [look(module / name) for name in ("config", "hooks", "info")]
-        done = kit.call("bash", {"command": "cd lib/one && git commit -q --allow-empty -m y && git log -1 --format=%s"})
+        done = kit.call(
+            "bash", {"command": "cd lib/one && git commit -q --allow-empty -m y && git log -1 --format=%s", "cwd": "."}
+        )
     assert after == before
     assert done.text == "y"
 
