@@ -185,6 +185,7 @@ if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(1000)
     os.setuid(1000)
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache of the user")
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the process is its user's own again
 if why := allow_overlays():
     sys.exit(f"skip: {why}")

@@ -1,7 +1,8 @@
 """A failure that the sandbox caused says so, with the setting; an ordinary one does not."""
 
+import os
+import pwd
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def seen(tmp_path):
     ],
 )
 def test_the_cause_and_the_setting_are_named(open_kit, confined, seen, command, line):
-    names = {"seen": str(seen), "home": str(Path.home())}
+    names = {"seen": str(seen), "home": pwd.getpwuid(os.getuid()).pw_dir}
     for name, value in names.items():
         command = command.replace(f"{{{name}}}", value)
     kit = open_kit(policy=Policy(readable=(str(seen),)))

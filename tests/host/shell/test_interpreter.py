@@ -64,3 +64,7 @@ def test_names_of_programs(project: Path, tmp_path: Path) -> None:
     assert not names_program("pythonic", str(project), ".")
     assert not names_program("python", str(tmp_path / "state"), ".")
     assert name_python("fine", "python") == ""
+
+
+def test_a_folder_that_is_no_path(kit) -> None:
+    assert kit.call("bash", {"command": "echo", "cwd": "a\0b"}).error.code == "SecurityError"

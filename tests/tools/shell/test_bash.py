@@ -285,4 +285,4 @@ def test_the_missing_network_is_told_of_only_where_it_is_missing(open_kit, netwo
 
 def test_the_timeout_says_when_a_command_becomes_a_job(kit):
     about = kit.entry("bash").schema["properties"]["timeout"]["description"]
-    assert about.endswith(f"goes on as a `job` after {kit.limits.foreground_seconds:g}.")
+    assert about.endswith(f"after {kit.limits.foreground_seconds:g} it is a `job`.")
