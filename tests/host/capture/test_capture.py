@@ -17,7 +17,7 @@ from tests.host.capture import random_commands
 from tests.host.capture.random_commands import RandomCommands
 from tests.host.files.test_file_ops import Memory
 from toolroll import Executed, Kit
-from toolroll.host.capture import listing
+from toolroll.host.capture import capture, listing
 from toolroll.kit import preset
 from toolroll.result import ErrorCode
 
@@ -329,8 +329,9 @@ def test_a_job_is_recorded_at_our_next_call_and_at_its_end(ws: Path, put: Callab
 
 
 def test_a_quiet_job_is_recorded_before_it_ends_and_what_others_changed_is_marked(
-    ws: Path, put: Callable[..., None], kit: Kit
+    ws: Path, put: Callable[..., None], kit: Kit, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(capture, "_QUIET_S", 0.5)
     put({"a": "1\n"})
     log = kit._services.journal.log
     job = kit.call("bash", {"command": "echo 2 > a; read x", "background": True}).data["job"]

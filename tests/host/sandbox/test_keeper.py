@@ -60,7 +60,7 @@ def go(run: Run, ws: Path) -> Callable[..., list[str]]:
 
     def go(sandbox: Sandbox, code: str, *words: object) -> list[str]:
         access = AccessRules((str(ws),), python_paths())
-        status, said = run(sandbox, [PYTHON, "-c", CALLS + code, *map(str, words)], access=access)
+        status, said = run(sandbox, [PYTHON, "-Wignore", "-c", CALLS + code, *map(str, words)], access=access)
         assert status == 0, said
         return said.splitlines()
 

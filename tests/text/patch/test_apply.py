@@ -369,7 +369,7 @@ def test_no_file_takes_long(text, diff):
     start = time.process_time()
     with pytest.raises(ToolError):
         apply(text, found)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10
 
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "aa", "  a", "def f():", "def g():"]), max_size=14)
