@@ -7,6 +7,7 @@ import http.server
 import io
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -29,7 +30,18 @@ from toolroll.policy.rules import Environment
 
 Open = Callable[..., Kit]
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+with_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+_GET = """
+import sys, urllib.request
+failed = 0
+for url in sys.argv[1:]:
+    try:
+        urllib.request.urlopen(url, timeout=5)
+    except OSError:
+        failed = 1
+sys.exit(failed)
+"""
+GET = f"no_proxy= NO_PROXY= /usr/bin/python3 -c {shlex.quote(_GET)}"
 
 
 @pytest.fixture
@@ -60,6 +72,7 @@ def bash(kit: Kit, command: str) -> str:
     return kit.call("bash", {"command": command}).text
 
 
+@with_curl
 def test_a_named_host_is_reached_by_each_way(open_kit: Open, served: Server) -> None:
     kit = open_kit(f"{served.host},localhost:{served.port}")
     url = f"http://localhost:{served.port}"
@@ -72,14 +85,14 @@ def test_a_named_host_is_reached_by_each_way(open_kit: Open, served: Server) -> 
 
 def test_another_host_is_refused_and_the_result_says_how_to_allow_it(open_kit: Open, served: Server) -> None:
     kit = open_kit(served.host)
-    told = bash(kit, "curl -s https://one.example.com/ https://two.example.com:8443/ | cat")
+    told = bash(kit, f"{GET} https://one.example.com/ https://two.example.com:8443/ | cat")
     assert told == (
         "(no output)\nCommands may not reach one.example.com, two.example.com:8443. To allow it, the user sets "
         f'network = "{served.host},one.example.com,two.example.com:8443" in toolroll.toml, or gives it as --network.'
     )
     failed = bash(
         kit,
-        "echo \"HTTPSConnectionPool(host='one.example.com', port=443): Max retries\"; curl -s https://one.example.com/",
+        f"echo \"HTTPSConnectionPool(host='one.example.com', port=443): Max retries\"; {GET} https://one.example.com/",
     )
     assert (failed.count("one.example.com"), failed.count("To allow it")) == (3, 1)
     assert "Commands may not" not in bash(kit, "true")
@@ -88,7 +101,7 @@ def test_another_host_is_refused_and_the_result_says_how_to_allow_it(open_kit: O
 def test_a_new_host_is_asked_about(open_kit: Open, served: Server) -> None:
     asked = []
     kit = open_kit(served.host, lambda request: bool(asked.append(request.arguments)))
-    bash(kit, "curl -s https://one.example.com/; curl -s https://one.example.com/")
+    bash(kit, f"{GET} https://one.example.com/; {GET} https://one.example.com/")
     assert asked == [{"host": "one.example.com"}]
 
 
@@ -145,9 +158,7 @@ def test_nothing_else_leaves(open_kit: Open, served: Server, ws: Path) -> None:
         run = f"/usr/bin/python3 attempts.py {port} {socket.gethostbyname(socket.gethostname())} outside.sock"
         told = bash(kit, run)
         assert told.splitlines()[:1] in ([], ["(no output)"]), told
-        through = bash(
-            kit, f"curl -s --noproxy '' --max-time 5 http://127.0.0.1:{port}/ http://[::1]:{port}/ http://0/"
-        )
+        through = bash(kit, f"{GET} http://127.0.0.1:{port}/ http://[::1]:{port}/ http://0/")
         assert (f"'127.0.0.1:{port}' was not reached" in through, f"'[::1]:{port}' was not reached" in through) == (
             True,
             True,
@@ -199,11 +210,14 @@ def test_shared_memory_and_processes_work(open_kit: Open, ws: Path, monkeypatch:
 def test_nothing_is_left_when_the_kit_is_closed(open_kit: Open, served: Server) -> None:
     threads = {one.name for one in threading.enumerate()}
     kit = open_kit(served.host)
-    bash(kit, f"curl -s http://{served.host}/")
+    assert served.asked == []
+    bash(kit, f"{GET} http://{served.host}/")
+    assert len(served.asked) == 1
     kit.close()
     assert {one.name for one in threading.enumerate()} - threads - {"toolroll lookup"} == set()
 
 
+@with_curl
 def test_what_a_job_serves_is_reached_by_fetch_and_curl_and_a_page_elsewhere_leads_nowhere(
     ws: Path, tmp_path: Path, confined: Any
 ) -> None:

@@ -198,6 +198,7 @@ def test_go(kit, call, put, ws):
     assert (ws / "a.go").read_text() == "package a\n\nfunc f() {}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings", "before", "after"),
     [

@@ -455,6 +455,7 @@ NODE_TOOLS = os.environ.get("TOOLROLL_NODE_TOOLS", "")
 """A folder node_modules with vitest, jest, eslint and prettier, or some of them."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vitest", "jest"])
 def test_javascript_frameworks_for_real(open_kit, put, ws, name):
     if not os.access(f"{NODE_TOOLS}/.bin/{name}", os.X_OK):
