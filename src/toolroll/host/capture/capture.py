@@ -193,7 +193,7 @@ class Capture:
                     self._flush(self._writers[-1])
 
     def settle(self, writer: Writer, call: Call, *, is_job: bool) -> None:
-        """A command has ended, and its call is told what it has changed; or it goes on as a job.
+        """A command has ended, and its call reports what it changed; or it goes on as a job.
 
         What a job has changed is recorded whenever it has been quiet for a while.
         """

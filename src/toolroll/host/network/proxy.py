@@ -90,7 +90,7 @@ class ProxyServer:
                 else:
                     self._serve_http(client)
         except (OSError, UnreachedError, ValueError, struct.error):
-            pass  # the client is gone, or speaks nothing that we know, or was told
+            pass  # the client is gone, or speaks no protocol that we know, or has its answer
         finally:
             with self._lock:
                 self._open.discard(client)
@@ -224,7 +224,7 @@ def _read_exactly(client: socket.socket, size: int) -> bytes:
 
 
 def _read_socks_host(client: socket.socket, kind: int) -> str:
-    """A host as a URL has it; empty for a kind that there is not."""
+    """A host as a URL has it; empty for an unknown kind."""
     if kind == 1:
         return socket.inet_ntop(socket.AF_INET, _read_exactly(client, 4))
     if kind == 4:

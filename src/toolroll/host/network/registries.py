@@ -19,14 +19,14 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """Where one package manager is told its registries. ~ is the home folder; $NAME a variable that must be set."""
+    """Where a package manager has its registries set. ~ is the home folder; $NAME a variable that must be set."""
 
     files: str
     variables: str
     keys: str
     """What begins a line that names registries, as a regular expression; `own` is the one that it asks first."""
     defaults: str
-    """Its registry if it is told none."""
+    """Its registry if the settings name none."""
     tells: str = ""
     """The variable that tells a command its own registry: it may not be able to read the files."""
     serves: str = ""

@@ -47,7 +47,7 @@ class Loopback:
         self._tcp: set[int] = set()  # the kernel's numbers of those that listen
         self._files: dict[File, tuple[int, int]] = {}  # for a file: the number and the cookie of the socket
         self.open_ports: frozenset[int] = frozenset()
-        """Ports of the loopback that commands may connect to, whoever listens there: the user has named them."""
+        """Ports of the loopback that commands may connect to, whichever program listens: the user has named them."""
 
     def make_socket(self, family: int) -> socket.socket:
         """A stream of our own that commands may connect to, once it listens."""

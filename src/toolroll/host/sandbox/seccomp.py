@@ -66,7 +66,7 @@ class SeccompFilter:
     truncation: bool = False
     """The filter also keeps files that may only be read from being emptied, as Landlock does since ABI 3."""
     announced: bool = False
-    """Streams may be had, and the calls that give them an address are announced to whoever has the listener."""
+    """Streams are allowed, and calls that give them an address are announced to the process with the listener."""
 
     def program(self, machine: Machine) -> bytes:
         """The instructions, as the kernel and bubblewrap read them.

@@ -80,7 +80,7 @@ def _explain_path(named: str, launched: StartedCommand, access: AccessRules) -> 
     own = _OWN_TEMP if launched.tier.startswith(Tier.BUBBLEWRAP) and not shown else ()
     if any(is_beneath(path, one) for one in (*access.write, *resolve_paths(access.write), *own)):
         return ""
-    # Whether there is anything at a path that commands do not see is not looked at: nobody shall learn it this way.
+    # Whether a hidden path exists is not looked up: a command must not learn it this way.
     if not is_visible(path, access):
         return _AWAY.format(named)
     if os.access(_nearest(path), os.W_OK):

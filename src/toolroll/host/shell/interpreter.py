@@ -23,7 +23,7 @@ def walk_up(folder: str) -> Iterator[str]:
 
 def find_environment(root: str, folder: str = ".") -> str | None:
     """The virtual environment of a folder of the workspace: its own, or the nearest one above it."""
-    if "\0" in folder:  # no path; whoever goes there says so
+    if "\0" in folder:  # no path; the start of the command refuses it
         return None
     places = (os.path.normpath(f"{root}/{where}/{name}") for where in walk_up(folder) for name in _FOLDERS)
     return next((one for one in places if os.access(f"{one}/bin/python", os.X_OK)), None)

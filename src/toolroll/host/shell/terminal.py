@@ -53,7 +53,7 @@ def open_terminal() -> tuple[int, int]:
 
 
 def resize(fd: int, columns: int, rows: int) -> None:
-    """Give a terminal a size; the programs on it are told."""
+    """Give a terminal a size; its programs get SIGWINCH."""
     import termios
 
     termios.tcsetwinsize(fd, (rows, columns))
