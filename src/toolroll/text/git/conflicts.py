@@ -22,7 +22,7 @@ from toolroll.text.git.requests import (
 )
 from toolroll.text.git.status import RepositoryStatus
 
-CONTINUED = frozenset({"merge", "rebase", "cherry-pick", "revert"})
+CONTINUED: frozenset[Action] = frozenset({"merge", "rebase", "cherry-pick", "revert"})
 """Operations that stop at a conflict and are continued."""
 _KINDS = {
     "DD": "both deleted", "AU": "added by us", "UD": "deleted by them", "UA": "added by them", "DU": "deleted by us",
