@@ -58,6 +58,16 @@ class AccessRules:
                 raise ValueError(f"access rules hold absolute paths only, not {path!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How a process is started."""
+
+    cwd: int
+    env: Mapping[str, str]
+    streams: tuple[int, int, int]
+    pass_fds: Sequence[int] = ()
+
+
 class Sandbox(ABC):
     """One way to start a process within its access rules. Safe to use from many threads."""
 
@@ -85,7 +95,6 @@ class Sandbox(ABC):
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 
-    @abstractmethod
     def spawn(
         self,
         access: AccessRules,
@@ -103,6 +112,10 @@ class Sandbox(ABC):
         The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
         thread for the parent. ToolError for a program that is missing or cannot be run.
         """
+        return self._spawn(access, argv, StartOptions(cwd, env, (stdin, stdout, stderr), pass_fds))
+
+    @abstractmethod
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess: ...
 
 
 _OPEN_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 && exec "$@"'

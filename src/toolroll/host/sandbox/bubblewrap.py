@@ -19,6 +19,7 @@ from toolroll.host.files.system import DEV, PROC
 from toolroll.host.runtime.launcher import (
     AccessRules,
     Sandbox,
+    StartOptions,
     cannot_run,
     check_words,
     is_beneath,
@@ -122,23 +123,12 @@ class Bubblewrap(Sandbox):
             if self._network is not None:
                 self._network.close()
 
-    def spawn(
-        self,
-        access: AccessRules,
-        argv: Sequence[str],
-        *,
-        cwd: int,
-        env: Mapping[str, str],
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pass_fds: Sequence[int] = (),
-    ) -> ChildProcess:
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
-        check_words(argv, env)
+        check_words(argv, how.env)
         self._out_of_reach(access)
-        folder = _folder(access, cwd)
-        _find_program(argv[0], folder, env, access)
+        folder = _folder(access, how.cwd)
+        _find_program(argv[0], folder, how.env, access)
         with ExitStack() as stack:
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
@@ -155,7 +145,7 @@ class Bubblewrap(Sandbox):
                 # that they can be written. And without the last one a write outside would seem to have worked.
                 *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
                 *("--chdir", folder, "--seccomp", str(filtering)),
-                *(word for name, value in env.items() for word in ("--setenv", name, value)),
+                *(word for name, value in how.env.items() for word in ("--setenv", name, value)),
             ]
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
@@ -164,8 +154,8 @@ class Bubblewrap(Sandbox):
                 [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
-                (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *fds, *more),
+                how.streams,
+                (*how.pass_fds, filtering, arguments, *fds, *more),
             )
 
     def _out_of_reach(self, access: AccessRules) -> None:

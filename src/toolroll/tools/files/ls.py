@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.host.files.tree import TreeItem
 from toolroll.schema import Field, FilePath
+from toolroll.text.lines import counted
 from toolroll.text.search import globs
 from toolroll.tool import Effect, tool
 
@@ -60,7 +61,7 @@ class FolderListing:
         if self.hidden:
             notes.append(f"{self.hidden} hidden not shown")
         if self.closed:
-            notes.append(f"{self.closed} folder{'s' if self.closed > 1 else ''} could not be read")
+            notes.append(f"{counted(self.closed, 'folder')} could not be read")
         return f"({'; '.join(notes)})" if notes else ""
 
     def __str__(self) -> str:
