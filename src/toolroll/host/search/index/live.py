@@ -356,16 +356,12 @@ def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
     inside = _inside(scope)
     matches = matcher.by_path() if matcher else None
     if not prefix and inside is None:
-        return matches or _any
+        return matches or (lambda _: True)
 
     def wants(path: str) -> bool:
         return _is_in_scope(path, prefix, inside) and (matches is None or bool(matches(path[len(prefix) :])))
 
     return wants
-
-
-def _any(_: str) -> bool:
-    return True
 
 
 def _is_in_scope(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:
