@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.files.system import DEV, PROC
+from toolroll.host.files.system import DEV, PROC, RESOLVER, real
 from toolroll.host.runtime.launcher import (
     AccessRules,
     Sandbox,
@@ -108,6 +108,7 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
+        self._resolver = ""
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
@@ -151,6 +152,7 @@ class Bubblewrap(Sandbox):
                 *files,
                 *inner,
                 *again,
+                *(() if entering is None else self._resolver_words(stack, more)),
                 # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
                 # that they can be written. And without the last one a write outside would seem to have worked.
                 *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
@@ -178,9 +180,12 @@ class Bubblewrap(Sandbox):
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
 
-    def make_socket(self, family: int) -> socket.socket | None:
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:
         shared = self._shared_network()
-        return None if shared is None else shared.make_socket(self._kernel, family)
+        return None if shared is None else shared.make_socket(self._kernel, family, 2 if datagrams else 1)
+
+    def set_resolver(self, address: str) -> None:
+        self._resolver = address
 
     def dial(self, host: str, port: int) -> socket.socket | None:
         shared = self._shared_network()
@@ -193,6 +198,14 @@ class Bubblewrap(Sandbox):
                 return found
             found.close()
         return None
+
+    def _resolver_words(self, stack: ExitStack, fds: list[int]) -> tuple[str, ...]:
+        """The mount of the settings that name our name server, and in `fds` a descriptor of them."""
+        path = real(RESOLVER) if self._resolver else None
+        if path is None:
+            return ()
+        fds.append(_close_with(stack, create_nameless_file(f"nameserver {self._resolver}\n".encode())))
+        return "--ro-bind-data", str(fds[-1]), path
 
     def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
         """Enter the network of the group until the stack is closed; the words to start by, None without one."""
