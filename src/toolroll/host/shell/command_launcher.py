@@ -270,10 +270,10 @@ class CommandLauncher:
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
 
-    def variable(self, name: str) -> str:
-        """A variable that commands get from us; empty if they get none."""
+    def variables(self) -> Mapping[str, str]:
+        """The variables that commands get from us."""
         self.temp()
-        return self._env.get(name, "")
+        return self._env
 
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
