@@ -72,7 +72,7 @@ def test_all_run_the_same_python_in_a_workspace_without_environment(monkeypatch,
 
 
 def test_a_python_before_3_11_runs_code(open_kit, put, ws: Path) -> None:
-    put({".venv/bin/python": f'#!/bin/sh\n[ "$1" = -P ] && {{ echo "Unknown option: -P"; exit 2; }}\necho "$#"\n'})
+    put({".venv/bin/python": '#!/bin/sh\n[ "$1" = -P ] && { echo "Unknown option: -P"; exit 2; }\necho "$#"\n'})
     (ws / ".venv/bin/python").chmod(0o755)
     assert open_kit(policy=Policy(sandbox="none")).call("python", {"code": "1"}).text == "1"
 
