@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from toolroll.policy.rules import Policy
 
 _LOOK_SECONDS = 10.0
-_GIT = re.compile(r"\bgit\b")
 
 
 class GitLook(Protocol):
@@ -57,11 +55,6 @@ def name_losses(judgement: Judgement, cwd: str, find: FindRepository) -> Judgeme
             asked = JudgedPart(part.words, part.text, "ask", loss, firm=True)
             return replace(judgement, decision="ask", reason=loss, parts=(*judgement.parts, asked))
     return judgement
-
-
-def mentions_git(argv: Sequence[Word]) -> bool:
-    """Whether a shell is to run a text with the word git."""
-    return len(argv) > 1 and argv[-2] == "-c" and isinstance(argv[-1], str) and _GIT.search(argv[-1]) is not None
 
 
 def quieten(
