@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from toolroll.policy.rules import Policy
 
 _LOOK_SECONDS = 10.0
-_GIT = re.compile(r"\bgit\b")
 
 
 class GitLook(Protocol):
@@ -66,11 +64,6 @@ def _join(start: str, *folders: str | None) -> str:
     """The folder that a command runs in; the one where it starts if there is none of that name, so that `cd` fails."""
     found = os.path.normpath(os.path.join(start, *(os.path.expanduser(one or ".") for one in folders)))
     return found if os.path.isdir(found) else start
-
-
-def mentions_git(argv: Sequence[Word]) -> bool:
-    """Whether a shell is to run a text with the word git."""
-    return len(argv) > 1 and argv[-2] == "-c" and isinstance(argv[-1], str) and _GIT.search(argv[-1]) is not None
 
 
 def quieten(

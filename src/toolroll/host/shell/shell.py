@@ -16,7 +16,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.shell.command_checks import check_text, command_rules, only_reads
+from toolroll.host.shell.command_checks import check_text, command_rules, mentions_git, only_reads
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
     SealedText,
@@ -27,7 +27,7 @@ from toolroll.host.shell.command_launcher import (
     prepare_words,
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
-from toolroll.host.shell.git_advice import FindRepository, mentions_git, name_losses, quieten
+from toolroll.host.shell.git_advice import FindRepository, name_losses, quieten
 from toolroll.host.shell.interpreter import environment_variables, find_python, names_program
 from toolroll.host.shell.output import report_lines
 from toolroll.host.shell.shell_memory import (
@@ -478,7 +478,9 @@ class Shell:
             why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
-        shown, judgement = show_variables(variables), self._capture.name_losses(judgement, cwd or ".", call)
+        if judgement.decision == "ask":
+            judgement = self._capture.name_losses(judgement, cwd or ".", call)
+        shown = show_variables(variables)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
 
     def _warn(self, judgement: Judgement, cwd: str) -> Judgement:
