@@ -145,14 +145,13 @@ class Bubblewrap(Sandbox):
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
             again, more = repeat_mounts([*files, *inner], access, stack)
-            entering = self._enter_network(access, stack)
+            entering, network = self._enter_network(access, stack, more)
             options = [
                 *_ALWAYS,
-                *(() if access.network or entering is not None else ("--unshare-net",)),
                 *files,
                 *inner,
                 *again,
-                *(() if entering is None else self._resolver_words(stack, more)),
+                *network,
                 # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
                 # that they can be written. And without the last one a write outside would seem to have worked.
                 *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
@@ -163,7 +162,7 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
+                [*entering, self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
                 (stdin, stdout, stderr),
@@ -207,11 +206,16 @@ class Bubblewrap(Sandbox):
         fds.append(_close_with(stack, create_nameless_file(f"nameserver {self._resolver}\n".encode())))
         return "--ro-bind-data", str(fds[-1]), path
 
-    def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
-        """Enter the network of the group until the stack is closed; the words to start by, None without one."""
+    def _enter_network(
+        self, access: AccessRules, stack: ExitStack, fds: list[int]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Enter the network of the group until the stack is closed; the words to start by, and options."""
         shared = None if access.network else self._shared_network()
         with confinement_errors():
-            return None if shared is None else shared.enter(self._kernel, stack)
+            words = None if shared is None else shared.enter(self._kernel, stack)
+        if words is None:
+            return (), () if access.network else ("--unshare-net",)
+        return words, self._resolver_words(stack, fds)
 
     def _shared_network(self) -> Network | UserNetwork | None:
         """The network of the group, made with its first use; None where none can be made."""
