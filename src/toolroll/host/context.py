@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.call import Call
 
@@ -33,6 +34,27 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.host.shell.shell import Shell
     from toolroll.policy.limits import Limits
+
+
+class Deferred:
+    """Stands for an engine that is imported and opened with its first use: most calls need none of them."""
+
+    def __init__(self, open_engine: Callable[[], Any]) -> None:
+        self._open_engine = open_engine
+        self._opening = threading.Lock()
+        self._engine: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._engine is None:
+            with self._opening:
+                if self._engine is None:
+                    self._engine = self._open_engine()
+        return getattr(self._engine, name)
+
+    def close(self) -> None:
+        with self._opening:
+            if self._engine is not None:
+                self._engine.close()
 
 
 @dataclass(slots=True)

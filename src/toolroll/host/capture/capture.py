@@ -124,8 +124,8 @@ class Capture:
             writer.report(call)
 
     def name_losses(self, judgement: Judgement, cwd: str, call: Call) -> Judgement:
-        """A judgement that says also what the command would remove or overwrite and `undo` could not put back."""
-        targets = find_targets(judgement.parts, cwd, self._top) if judgement.decision == "ask" else []
+        """A question that says also what the command would remove or overwrite and `undo` could not put back."""
+        targets = find_targets(judgement.parts, cwd, self._top)
         lost = self._losses(targets) if targets else ""
         if not lost:
             return judgement

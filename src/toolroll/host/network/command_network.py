@@ -29,7 +29,7 @@ class CommandNetwork:
         self._environ = environ
         self._workspace = workspace
         self._lock = threading.Lock()
-        self._gate: HostGate | None = None
+        self.gate: HostGate | None = None
         self._servers: list[ProxyServer] = []
 
     def open(self, sandbox: Callable[[], Sandbox], temp: str) -> dict[str, str]:
@@ -40,15 +40,11 @@ class CommandNetwork:
         found |= cache_variables(temp, network=network is True or bool(found))
         return {name: value for name, value in found.items() if name not in self._guard.policy.environment.set}
 
-    def lines(self, since: float) -> list[str]:
-        """What commands were refused since then, in words."""
-        return [] if self._gate is None else self._gate.lines(since)
-
     def close(self) -> None:
         with self._lock:
             servers, self._servers = self._servers, []
-            if self._gate is not None:
-                self._gate.token.cancel()
+            if self.gate is not None:
+                self.gate.token.cancel()
         for one in servers:
             one.close()
 
@@ -64,7 +60,7 @@ class CommandNetwork:
             port = self._listen(sandbox, gate, "127.0.0.1", 0)
             if not port:
                 return {}
-            self._gate = gate
+            self.gate = gate
             for place in opened(named):
                 host, _, number = place.rpartition(":")
                 # Programs do not use a proxy for it, and mean their own loopback by it.

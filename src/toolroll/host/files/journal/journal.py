@@ -103,9 +103,9 @@ class Recorder:
     def written(self, step: PathChange, status: os.stat_result) -> None:
         """A planned write was done, and this stands there now."""
         if step.after is not None:
-            after = PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
-            if not is_same_state(after, step.before):
-                self.changes.append(PathChange(step.path, step.before, after))
+            before, after = step.before, PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
+            if before is None or (before.kind, before.mode, before.content) != ("file", after.mode, after.content):
+                self.changes.append(PathChange(step.path, before, after))
 
     @contextmanager
     def setting_mode(self, place: PathHandle, mode: int) -> Iterator[None]:
