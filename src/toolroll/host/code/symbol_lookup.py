@@ -259,8 +259,10 @@ def merge_redeclared(found: Iterable[DefinedSymbol]) -> list[DefinedSymbol]:
 
 
 def to_target(one: DefinedSymbol) -> SymbolTarget:
+    """The target that is a definition."""
     return SymbolTarget(one.path, one.tag.name_line, one.tag.column, one.tag.name, one)
 
 
 def defined_in(named: Iterable[NamedFile]) -> Iterator[DefinedSymbol]:
+    """The definitions among the places of a name."""
     return (DefinedSymbol(file.path, place.tag, file.tags) for file in named for place in file.places if place.tag)
