@@ -139,3 +139,10 @@ def cut_to_fit(lines: list[str], line_chars: int, most: int) -> list[str]:
             break
         kept.append(shown)
     return kept
+
+
+def show_around(text: str, line: int, count: int) -> str:
+    """A line with its number and so many before and after it; a mark shows which one is meant."""
+    every = split_bare(text)
+    shown = range(max(1, line - count), min(len(every), line + count) + 1)
+    return "\n".join(f"{'>' if at == line else ' '} {at}: {every[at - 1]}" for at in shown)

@@ -21,12 +21,10 @@ _MAX_NAMED = 10
 
 def find_targets(parts: Iterable[JudgedPart], cwd: str, top: str) -> list[str]:
     """The paths, or patterns of paths, that commands remove or overwrite: from the top, empty for all of it."""
-    found, folder = [], os.path.join(top, cwd)
-    for words in map(_words, parts):
-        if words[:1] == ["cd"] and len(words) == 2:
-            folder = os.path.join(folder, words[1])
-        for one in _targets(words):
-            path = os.path.relpath(os.path.join(folder, one), top)
+    found = []
+    for part in parts:
+        for one in _targets(_words(part)):
+            path = os.path.relpath(os.path.join(top, cwd, part.where or ".", one), top)
             if not path.startswith("../") and path != "..":
                 found.append("" if path == "." else path)
     return found

@@ -80,9 +80,12 @@ class Sandbox(ABC):
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""
         return self
 
-    def make_socket(self, family: int) -> socket.socket | None:  # noqa: ARG002
-        """A stream socket in the network that the commands of the group share; None where they share none."""
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:  # noqa: ARG002
+        """A socket, of streams or datagrams, in the network that the commands of the group share; None for none."""
         return None
+
+    def set_resolver(self, address: str) -> None:  # noqa: B027 - most have no network of their own
+        """Let the commands of the group ask the name server at this address of their network."""
 
     def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
         """A connection to what a command of the group serves on its loopback; None for what is served by others."""

@@ -144,8 +144,8 @@ class LandlockSandbox(Sandbox):
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
         return other
 
-    def make_socket(self, family: int) -> socket.socket | None:
-        return None if self._keeper is None else self._keeper.loopback.make_socket(family)
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:
+        return None if self._keeper is None or datagrams else self._keeper.loopback.make_socket(family)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
         return None if self._keeper is None else self._keeper.loopback.dial(host, port)

@@ -69,7 +69,8 @@ def tests(
     if done.run.touched:
         test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
-    notes += filter(None, [test_runs.explain_failures(done), name_python(done.output, done.program)])
+    path = ctx.shell.environment.get("PATH", "") if project.framework.language == "python" else ""
+    notes += filter(None, [test_runs.explain_failures(done), name_python(done.output, done.program, path)])
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
     whole = ended.outcome == "exited" and done.run.ended and done.run.status not in _STOPPED
