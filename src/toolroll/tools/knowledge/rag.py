@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.knowledge.passages import RankingMethod
+from toolroll.text.knowledge.passages import Kind, RankingMethod
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
     from toolroll.host.knowledge.library import Library, LibrarySize
-    from toolroll.text.knowledge.passages import Kind
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
