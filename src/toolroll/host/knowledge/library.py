@@ -69,7 +69,7 @@ class LibrarySize:
 class Library:
     """Stores documents in pieces and finds them by words (BM25), and by meaning where that is set up.
 
-    What is put is found by its words at once; `fill` makes the vectors, and so does each search for a moment.
+    What is put is found by its words at once. Vectors are made in the background, once `embed` or a search was called.
     """
 
     def __init__(
@@ -144,8 +144,7 @@ class Library:
         looked = max(most, fusion.RESCORED) if by == "both" else most
         with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            whole = len(near) < backfill.MAX_NEAREST
-            best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
+            best, total = self._best(base, query if by != "meaning" else "", near, looked)
             base.execute("commit")
         if by == "both":
             best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
@@ -154,19 +153,30 @@ class Library:
         return Hits(best[:limit], total, ranking)
 
     def _best(
-        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], whole: bool, most: int
+        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], most: int
     ) -> tuple[list[Passage], int]:
         """So many of the passages that answer, the best first, and how many do."""
         words, total = postings.best(base, query, near, self._token)
-        ordered = fusion.fuse(words, near, whole=whole)
+        unknown = self._behind.unknown(base, words)
+        if unknown:  # what is asked for is embedded first
+            self._behind.start(unknown[: fusion.RESCORED])
+        ordered = fusion.fuse(words, near, unknown if len(near) == backfill.MAX_NEAREST else None)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, backfill.keep_present(base, near), whole, most)
+            return self._best(base, query, backfill.keep_present(base, near), most)
         return best, max(total, len(ordered))
 
-    def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
-        return self._behind.fill(progress, seconds)
+    def embed(self, progress: Progress, seconds: float) -> str:
+        """Make missing vectors, for at most this long before the background goes on alone.
+
+        Returns how many are missing then, and why: a sentence, or "".
+        """
+        self._behind.start()
+        return self._behind.wait(seconds, progress)
+
+    def say_missing(self) -> str:
+        """How many passages have no vector yet, and why: a sentence, or ""."""
+        return self._behind.say_missing()
 
     def _rerank_best(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
         """The passages in the order of `rerank`, and a note on it: a sentence, or ""."""

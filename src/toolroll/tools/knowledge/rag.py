@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
-_EMBED_SECONDS = 60.0  # for vectors, in a call that adds
+_EMBED_SECONDS = 3.0  # that a call which adds waits for vectors: a few are made by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,12 @@ def rag(
     ingest = ctx.ingest(library)
     if action in ("add_document", "add_text"):
         added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
-        added.waiting = library.fill(ctx.progress, _EMBED_SECONDS)
+        added.waiting = library.embed(ctx.progress, _EMBED_SECONDS)
         return added
     if action == "stats":
-        return _held("The library", library.stats(), ctx.meaning.unavailable_reason)
+        lacks = ctx.meaning.unavailable_reason
+        ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words", library.say_missing())
+        return _held("The library", library.stats(), ranking.by, ranking.note)
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
     if action == "search":
@@ -96,7 +98,7 @@ def _cleared(library: Library, path: str, title: str, confirm: bool) -> LibraryS
         what = repr(path or title) if path or title else "everything in the library"
         raise ToolError(ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if the user wants that.")
     if not (path or title):
-        return _held("Cleared the library", library.clear(), None)
+        return _held("Cleared the library", library.clear())
     kind: Kind = "file" if path else "text"
     source = path or title
     if not library.drop(kind, source):
@@ -104,8 +106,6 @@ def _cleared(library: Library, path: str, title: str, confirm: bool) -> LibraryS
     return Removed(source)
 
 
-def _held(done: str, stats: LibrarySize, lacks: str | None) -> LibraryStats:
-    ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words")
-    note = "" if lacks is None else ranking.note
+def _held(done: str, stats: LibrarySize, ranking: str = "", note: str = "") -> LibraryStats:
     numbers = (stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes, stats.waiting)
-    return LibraryStats(done, *numbers, ranking.by, note)
+    return LibraryStats(done, *numbers, ranking, note)
