@@ -6,8 +6,9 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import errors, formats, limits
@@ -23,7 +24,7 @@ from toolroll.text import notebook
 from toolroll.text.code.syntax import languages
 from toolroll.text.knowledge import chunks, passages
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResults, check_title
+from toolroll.text.knowledge.passages import Form, Hits, LibraryDocument, PassageResults, check_title
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class IngestReport:
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    """Documents whose files are gone; only by `sync`."""
     skipped: dict[str, int] = field(default_factory=dict)
     """How many files of a folder were not added, by reason."""
     pieces: int = 0
@@ -87,7 +90,12 @@ class IngestReport:
         return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
     def __str__(self) -> str:
-        lists = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
+        lists = (
+            ("Added", self.added),
+            ("Replaced", self.replaced),
+            ("Unchanged:", self.unchanged),
+            ("Removed", self.removed),
+        )
         said = [f"{done} {ones[0] if len(ones) == 1 else f'{len(ones)} documents'}" for done, ones in lists if ones]
         pieces = f" ({counted(self.pieces, 'piece')})" if self.added or self.replaced else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
@@ -161,6 +169,30 @@ class Ingest:
             self._put(made, *self._fresh(path))
             return made
         paths, made.stopped = self._listed(path)
+        self._add_each(paths, made)
+        if not (made.added or made.replaced or made.unchanged):
+            raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
+        return made
+
+    def sync(self, path: str) -> IngestReport:
+        """Make the library hold of a file or folder what is there now: add, replace, and remove what is gone."""
+        made, source = IngestReport(), "/".join(self._files.key(path))
+        paths: list[str] = []
+        if self._is_folder(path):
+            paths, made.stopped = self._listed(path)
+        elif FileTree(self._files).is_file(path):
+            paths = [source]
+        held = self._store.beneath(source)
+        if not paths and not held:
+            raise ToolError(ErrorCode.NOT_FOUND, f"There is no file in {path!r}, and none of it is in the library.")
+        self._add_each(paths, made)
+        if not made.stopped:
+            gone = [one for one in held if one not in set(paths)]
+            made.removed = [one for one in gone if self._store.drop("file", one)]
+        return made
+
+    def _add_each(self, paths: Sequence[str], made: IngestReport) -> None:
+        """Take in the files of a folder that can be taken."""
         skipped: Counter[str] = Counter()
         for done, one in enumerate(paths):
             self._call.token.check()
@@ -177,9 +209,6 @@ class Ingest:
                 self._put(made, *fresh)
         self._call.progress(len(paths), len(paths), "")
         made.skipped = dict(skipped)
-        if not (made.added or made.replaced or made.unchanged):
-            raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
-        return made
 
     def add_text(self, text: str, title: str) -> IngestReport:
         """Take in a text under a title; without one, under a name that its content gives."""
@@ -196,12 +225,29 @@ class Ingest:
         return made
 
     def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> PassageResults:
-        """The passages that answer a question; says which of their files changed since they were added."""
-        hits = self._store.search(passages.check_query(query), limit)
+        """The passages that answer a question, none of them of an older version of its file."""
+        asked = passages.check_query(query)
+        hits = self._store.search(asked, limit)
+        if (old := self._stale(hits)) and self._refresh(old):
+            hits = self._store.search(asked, limit)
+            old = self._stale(hits)
+        kept = replace(hits, passages=[one for one in hits.passages if one.kind != "file" or one.source not in old])
+        more = [f"Left out, because they changed or are gone since they were added: {', '.join(old)}."] if old else []
+        return passages.show_hits(kept, lead=lead, none=none, more=more)
+
+    def _stale(self, hits: Hits) -> list[str]:
+        """The files whose passages are of an older version."""
         files = {one.source: one.digest for one in hits.passages if one.kind == "file"}
-        old = [source for source, known_by in files.items() if self._changed(source, known_by)]
-        more = [f"Changed or gone since they were added, so the lines may be others now: {', '.join(old)}."]
-        return passages.show_hits(hits, lead=lead, none=none, more=more if old else ())
+        return [source for source, known_by in files.items() if self._changed(source, known_by)]
+
+    def _refresh(self, sources: Sequence[str]) -> bool:
+        """Take in files that changed, but those that take long to convert; returns whether there was any."""
+        made = IngestReport()
+        for one in sources:
+            if formats.of_name(one) is None:
+                with suppress(ToolError, TimeBudgetError):
+                    self._put(made, *self._fresh(f"./{one}", top=True))
+        return bool(made.replaced)
 
     def _changed(self, source: str, known_by: str) -> bool:
         try:

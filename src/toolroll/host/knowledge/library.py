@@ -66,6 +66,17 @@ class LibrarySize:
     """Pieces that no vector was made of yet."""
 
 
+@dataclass(slots=True)
+class LibrarySource:
+    """A folder that documents are from."""
+
+    name: str
+    documents: int = 0
+    pieces: int = 0
+    added: float = 0.0
+    """When a document of it was last added."""
+
+
 class Library:
     """Stores documents in pieces and finds them by words (BM25), and by meaning where that is set up.
 
@@ -121,6 +132,23 @@ class Library:
     def documents(self) -> list[tuple[Kind, str, str]]:
         """Kind, source and form of every document, in the order of their sources."""
         return self._rows("select kind, source, form from documents order by source, kind")
+
+    def beneath(self, source: str) -> list[str]:
+        """The files of the library that are this one, or in this folder; all for ""."""
+        rows = self._rows("select source from documents where kind = 'file' order by source")
+        return [one for (one,) in rows if not source or one == source or one.startswith(f"{source}/")]
+
+    def sources(self) -> list[LibrarySource]:
+        """The folders that documents are from, by their first name, and what was given as text."""
+        made: dict[str, LibrarySource] = {}
+        for kind, source, pieces, added in self._rows("select kind, source, pieces, added from documents"):
+            top, below, _ = source.partition("/") if kind == "file" else ("", "", "")
+            name = f"{top}/" if below else "texts" if kind == "text" else "."
+            one = made.setdefault(name, LibrarySource(name))
+            one.documents += 1
+            one.pieces += pieces
+            one.added = max(one.added, added)
+        return sorted(made.values(), key=lambda one: one.name)
 
     def text(self, kind: str, source: str) -> str | None:
         """The text of a document, put together from its pieces; None if there is no such one."""
