@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 MAX_DOCUMENT_BYTES = 10_000_000
 MAX_FILES = 2_000
 MAX_CONVERSION_SECONDS = 240.0  # after which no more documents of a folder are converted in one call
+MAX_RECOGNITION_SECONDS = 5.0  # the same for pictures and recordings, which take longest and say least
 
+_BATCH_PIECES = 500  # that are stored together
 _CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
@@ -50,6 +52,7 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys((".csv", ".tsv"), "table"),
     ".ipynb": "notebook",
 }
+_RECOGNISED = ("image", "audio")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
 _INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
@@ -129,7 +132,7 @@ class Conversions:
         source, known_by = document.source, document.digest
         if one_of_many:  # a file that was named itself is tried again
             self._unreadable.check(known_by, format.reader, source)
-            if self._spent > MAX_CONVERSION_SECONDS:
+            if self._spent > (MAX_RECOGNITION_SECONDS if format.form in _RECOGNISED else MAX_CONVERSION_SECONDS):
                 raise TimeBudgetError
         began = time.monotonic()
         try:
@@ -192,23 +195,41 @@ class Ingest:
         return made
 
     def _add_each(self, paths: Sequence[str], made: IngestReport) -> None:
-        """Take in the files of a folder that can be taken."""
+        """Take in the files of a folder that can be taken, those that take longest last."""
         skipped: Counter[str] = Counter()
-        for done, one in enumerate(paths):
+        waiting: list[tuple[LibraryDocument, list[Chunk]]] = []  # a transaction for each would take most of the time
+        for done, one in enumerate(sorted(paths, key=_effort)):
             self._call.token.check()
             self._call.progress(done, len(paths), one)
             try:
-                fresh = self._fresh(f"./{one}", top=True)
+                document, pieces = self._fresh(f"./{one}", top=True)
             except TimeBudgetError:
                 skipped[_OUT_OF_TIME] += 1
+                continue
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
                 skipped[_REASONS[error.code]] += 1
-            else:
-                self._put(made, *fresh)
+                continue
+            if pieces is None:
+                made.unchanged.append(document.source)
+                continue
+            waiting.append((document, pieces))
+            if sum(len(each) for _, each in waiting) >= _BATCH_PIECES:
+                self._put_all(made, waiting)
+        self._put_all(made, waiting)
         self._call.progress(len(paths), len(paths), "")
         made.skipped = dict(skipped)
+
+    def _put_all(self, made: IngestReport, waiting: list[tuple[LibraryDocument, list[Chunk]]]) -> None:
+        if not waiting:
+            return
+        for (document, pieces), replaced in zip(waiting, self._store.put_all(waiting), strict=True):
+            (made.replaced if replaced else made.added).append(document.source)
+            made.pieces += len(pieces)
+        made.remarks += self._conversions.remarks
+        self._conversions.remarks.clear()
+        waiting.clear()
 
     def add_text(self, text: str, title: str) -> IngestReport:
         """Take in a text under a title; without one, under a name that its content gives."""
@@ -263,12 +284,8 @@ class Ingest:
     def _put(self, made: IngestReport, document: LibraryDocument, pieces: list[Chunk] | None) -> None:
         if pieces is None:
             made.unchanged.append(document.source)
-            return
-        replaced = self._store.put(document, pieces)
-        (made.replaced if replaced else made.added).append(document.source)
-        made.pieces += len(pieces)
-        made.remarks += self._conversions.remarks
-        self._conversions.remarks.clear()
+        else:
+            self._put_all(made, [(document, pieces)])
 
     def _is_folder(self, path: str) -> bool:
         root, where = self._files.where(path)
@@ -319,6 +336,12 @@ class Ingest:
                 raise
             return chunks.split_text(file.text)  # paragraphs are better than nothing
         return chunks.split_code(file.text, tags.definitions)
+
+
+def _effort(path: str) -> int:
+    """How long a file takes to read: text, a document to convert, a picture or recording to recognise."""
+    format = formats.of_name(path)
+    return 0 if format is None else 2 if format.form in _RECOGNISED else 1
 
 
 def _text_of(files: Workspace, path: str) -> TextFile:

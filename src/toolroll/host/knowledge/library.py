@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -99,29 +100,32 @@ class Library:
 
     def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
         """Store a document in place of its older version; returns whether there was one."""
-        self._behind.check()  # that the document is kept whole, or not at all
+        return self.put_all([(document, chunks)])[0]
+
+    def put_all(self, documents: Sequence[tuple[LibraryDocument, Sequence[Chunk]]]) -> list[bool]:
+        """Store documents, all or none of them; returns for each whether it replaces an older version."""
+        self._behind.check()  # that a document is kept whole, or not at all
+        counted = [self._count_terms(document, chunks) for document, chunks in documents]
+        replaced: list[bool] = []
+        entries: dict[int, list[tuple[int, Counter[str]]]] = {}  # by block
+        with self._base.transaction() as base:
+            for (document, chunks), counts in zip(documents, counted, strict=True):
+                replaced.append(_forget(base, document.kind, document.source))
+                _check_room(base, len(chunks), sum(len(one.text) for one in chunks))
+                block, numbers = _insert_document(base, document, chunks, counts)
+                backfill.add_missing(base, numbers)
+                entries.setdefault(block, []).extend(zip(numbers, counts, strict=True))
+            for block, pieces in entries.items():
+                postings.add(base, block, pieces)
+        return replaced
+
+    def _count_terms(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> list[Counter[str]]:
         counts = []
         for at, one in enumerate(chunks):
             if at % _CHECK_EVERY_PIECES == 0:
                 self._token.check()
             counts.append(passages.count_terms(f"{document.source} {one.title} {one.text}"))
-        with self._base.transaction() as base:
-            replaced = _forget(base, document.kind, document.source)
-            characters = sum(len(one.text) for one in chunks)
-            _check_room(base, len(chunks), characters)
-            length = sum(sum(one.values()) for one in counts)
-            values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
-            words = _compress_terms(sorted({term for one in counts for term in one}))
-            block = postings.block(base)
-            number = base.execute(
-                "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
-                "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
-            ).lastrowid
-            numbers = [_insert(base, number, one) for one in chunks]
-            backfill.add_missing(base, numbers)
-            postings.add(base, block, numbers, counts)
-        return replaced
+        return counts
 
     def drop(self, kind: Kind, source: str) -> bool:
         if not self._base.exists:
@@ -251,6 +255,22 @@ def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Pass
     more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
     made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
     return sorted(made, key=lambda one: -one.score)
+
+
+def _insert_document(
+    base: sqlite3.Connection, document: LibraryDocument, chunks: Sequence[Chunk], counts: Sequence[Counter[str]]
+) -> tuple[int, list[int]]:
+    """Insert a document and its pieces; the block that it joins, and the numbers of the pieces."""
+    characters, length = sum(len(one.text) for one in chunks), sum(one.total() for one in counts)
+    values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
+    words = _compress_terms(sorted({term for one in counts for term in one}))
+    block = postings.block(base)
+    number = base.execute(
+        "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
+        "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
+    ).lastrowid
+    return block, [_insert(base, number, one) for one in chunks]
 
 
 def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int:
