@@ -14,7 +14,7 @@ FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
     "host": "kit services",
-    "host/code": "host/code/repo_map",
+    "host/code": "host/code/repo_map tools/code/references tools/code/rename",
     "host/convert": "host/convert/converter host/convert/child",
     "host/dev": "tools/dev/lint tools/dev/tests",
     "host/forks": "host/forks/forks tools/shell/attempt",
