@@ -105,6 +105,14 @@ def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def active_environment() -> Iterator[None]:
+    """The environment that the tests run in is active: code without one of its own finds pytest there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIRTUAL_ENV", sys.prefix)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def quickest_tier() -> Iterator[None]:
     """Kits that no test asks for a tier confine commands with Landlock, which starts them sooner, where it works."""
     if "landlock" not in TIERS:

@@ -16,6 +16,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
+from toolroll.host.context import Deferred
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.roots import make_root
@@ -70,29 +71,8 @@ class CallOptions(TypedDict, total=False):
 T = TypeVar("T")
 
 
-class _Deferred:
-    """Stands for an engine that is imported and opened with its first use: most calls need none of them."""
-
-    def __init__(self, open_engine: Callable[[], Any]) -> None:
-        self._open_engine = open_engine
-        self._opening = threading.Lock()
-        self._engine: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._engine is None:
-            with self._opening:
-                if self._engine is None:
-                    self._engine = self._open_engine()
-        return getattr(self._engine, name)
-
-    def close(self) -> None:
-        with self._opening:
-            if self._engine is not None:
-                self._engine.close()
-
-
 def _defer(closing: ExitStack, open_engine: Callable[[], T]) -> T:
-    deferred = _Deferred(open_engine)
+    deferred = Deferred(open_engine)
     closing.callback(deferred.close)
     return cast("T", deferred)
 
@@ -228,7 +208,7 @@ class Services:
     def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
         from toolroll.host.knowledge.semantic import SemanticRanking
 
-        return SemanticRanking(self.state, self.http, environ)
+        return SemanticRanking(self.state, self.http, environ, self.launcher)
 
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers

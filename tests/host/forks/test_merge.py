@@ -170,9 +170,11 @@ with Kit(ws, state_dir=top / "s2") as kit, kit.fork() as trial:
 
 # A file system mounted inside the workspace.
 ws = top / "outer" / "ws"
-mount("tmpfs", ws / "inner")
-(ws / "inner" / "a.txt").write_text("one\\n")
-with Kit(ws, state_dir=top / "s3") as kit, kit.fork() as trial:
+ws.mkdir(parents=True)
+with Kit(ws, state_dir=top / "s3") as kit, kit.fork() as early:
+    mount("tmpfs", ws / "inner")
+    (ws / "inner" / "a.txt").write_text("one\\n")
+    trial = kit.fork()
     assert trial.kind != "overlay"
     Path(trial.workspace, "inner", "a.txt").write_text("two\\n")
     trial.merge()

@@ -150,7 +150,7 @@ def _make_view(base: Root, place: ForkPlace, max_bytes: int, kind: ForkKind | No
     skip = frozenset(base.trust.hidden_in(()))
     if os.path.isfile(os.path.join(base.path, GIT)):  # a linked worktree: its repository is the original's
         skip |= {GIT}
-    why = "a part of the workspace stays hidden" if skip else overlay.why_not(base.path)
+    why = "a part of the workspace stays hidden" if skip else overlay.why_not(base.path, place.home.mounts)
     if kind in (None, "overlay"):
         try:
             if not why:
@@ -211,7 +211,7 @@ def describe_forks(workspace: str) -> tuple[bool, str]:
 
 
 def _describe_kind(base: Root, place: ForkPlace) -> str:
-    why = overlay.why_not(base.path)
+    why = overlay.why_not(base.path, place.home.mounts)
     if not why:
         try:
             OverlayView(base.path, base.fd, place)

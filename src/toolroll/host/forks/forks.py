@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.command_result import CommandResult
 
 _MAX_OPEN = 1000
+_CLOSERS = 8  # threads
 _MAX_DIFF_CHARS = 10_000
 T = TypeVar("T")
 
@@ -236,8 +238,8 @@ class Forks:
             found.fork.close()
 
     def close(self) -> None:
-        for number in list(self._open):
-            self.drop(number)
+        with ThreadPoolExecutor(_CLOSERS) as pool:  # to remove many folders is to wait for the disk
+            list(pool.map(self.drop, list(self._open)))
         if self._home is not None:
             self._home.close()
 

@@ -29,7 +29,7 @@ def explain(output: str, launched: StartedCommand) -> str:
     """
     if launched.tier == Tier.NONE or launched.access is None:
         return ""
-    if refused := launched.refused(launched.at):
+    if refused := launched.refused():
         return refused[-1]
     for denial in find_denials(output):
         if said := _explain_one(denial, launched, launched.access):
