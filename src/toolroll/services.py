@@ -212,7 +212,7 @@ class Services:
     def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
         from toolroll.host.knowledge.semantic import SemanticRanking
 
-        return SemanticRanking(self.state, self.http, environ)
+        return SemanticRanking(self.state, self.http, environ, self.launcher)
 
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers

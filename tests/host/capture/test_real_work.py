@@ -108,10 +108,10 @@ def test_a_database_that_a_job_writes_comes_back(ws: Path, work: Kit, put: Calla
     before = picture(ws)
     job = work.call("bash", {"command": f"{sys.executable} writer.py", "background": True}).data["job"]
     for text in ("one\n", "two\n"):
-        said = work.call("job", {"action": "input", "id": job, "input": text, "wait": 1}).text
+        said = work.call("job", {"action": "input", "id": job, "input": text, "wait": 0.05}).text
         deadline = time.monotonic() + 20
         while "written" not in said and time.monotonic() < deadline:
-            said = work.call("job", {"action": "output", "id": job, "wait": 0.2}).text
+            said = work.call("job", {"action": "output", "id": job, "wait": 0.05}).text
         work.call("history")  # one entry for each row
     work.call("job", {"action": "kill", "id": job})
     assert len(work._services.journal.entries()) == 2

@@ -268,7 +268,7 @@ class Capture:
             rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
             note = {**self._note(writer, rows, by_others=is_by_others), **moved}
             if new_files or moved or not all(map(is_cache, pairs)):
-                moves = {new: old for new, old in renamed.items() if _is_lost(pairs[old][0])}
+                moves = {new: old for new, old in renamed.items() if (one := pairs[old][0]) is not None and one.is_lost}
                 self._record(writer, order_steps(pairs, moves, folders), note, new_files)
 
     def _find(self, now: Listing) -> tuple[Differences, NewFiles]:
@@ -414,10 +414,6 @@ def _describe(error: OSError | ToolError) -> str:
 def _can_be_written(files: NewFiles) -> bool:
     """Whether the log can have these names as they are: bytes that are not UTF-8 are translated step by step."""
     return not any(_SURROGATES.search(folder) or _SURROGATES.search("".join(names)) for folder, names in files.items())
-
-
-def _is_lost(state: PathState | None) -> bool:
-    return state is not None and state.is_lost
 
 
 def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:

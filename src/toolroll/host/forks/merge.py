@@ -14,6 +14,7 @@ from toolroll.host.files.journal.entry import PathState, look
 from toolroll.host.files.journal.restore import put_state, writable
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +34,11 @@ def check_conflicts(rows: Sequence[ForkChange]) -> None:
     found = [row for row in rows if row.conflict]
     if not found:
         return
-    named = ", ".join(repr(row.path) for row in found[:_MAX_NAMED])
-    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+    named = list_some([repr(row.path) for row in found], _MAX_NAMED)
     shown = "".join(f"\n{row.path} (- workspace, + fork)\n{_both_sides(row)}" for row in found[:_MAX_SHOWN])
     raise ToolError(
         ErrorCode.CONFLICT,
-        f"Nothing was merged: {named}{more} changed in the workspace since the fork was made, and in the fork too. "
+        f"Nothing was merged: {named} changed in the workspace since the fork was made, and in the fork too. "
         f"Make the change again in a new fork, or merge other paths only.{shown}",
         details={"paths": [row.path for row in found]},
     )

@@ -23,6 +23,7 @@ from toolroll.host.forks.git_index import StagedFiles, check_connected, read_sta
 from toolroll.host.forks.views import beneath, find_node
 from toolroll.host.runtime.dir_entries import take_stamp
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.files.journal.journal import Recorder
@@ -103,7 +104,7 @@ class RepositoryChange:
     def __str__(self) -> str:
         named = [name.removeprefix("refs/").removeprefix("heads/") for name in self.moved]
         parts = [f"moved {', '.join(named)}"] if named else []
-        parts += [f"staged {len(self.staged)} file{'s' * (len(self.staged) != 1)}"] if self.staged else []
+        parts += [f"staged {counted(len(self.staged), 'file')}"] if self.staged else []
         return f"Repository: {', '.join(parts)}." if parts else ""
 
 

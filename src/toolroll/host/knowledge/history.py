@@ -13,6 +13,7 @@ from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import split_markdown
 from toolroll.text.knowledge.passages import Hits, Passage
+from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,10 +108,9 @@ def _files(entry: JournalEntry) -> list[str]:
 
 def _call(entry: JournalEntry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
-    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
     said = [
-        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_MAX_PATHS])}{more}{back}",
+        f"{_at(entry.time)} {entry.tool}: {list_some(paths, _MAX_PATHS)}{back}",
         f"in session {entry.session}" if entry.session else "",
         "undone since" if taken_back else "",
     ]

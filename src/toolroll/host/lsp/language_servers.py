@@ -111,6 +111,10 @@ class LanguageServers:
 
         return self._ask(path, line, character, token, language, ask)
 
+    def program(self, path: str) -> str:
+        """The name of the server that answers for a file; ToolError if there is none."""
+        return self._pool.server(path, None).program
+
     def previous(self, path: str) -> FileReport | None:
         return self._reports.get(path)
 

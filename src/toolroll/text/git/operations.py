@@ -157,22 +157,10 @@ def _folder(asked: GitRequest) -> str:
     return f"./{asked.path}"
 
 
+_ENDINGS: tuple[Sub, ...] = ("continue", "skip", "abort")
 PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
-    ("merge", "list"): start,
-    ("merge", "continue"): _go_on,
-    ("merge", "abort"): _go_on,
-    ("rebase", "list"): start,
-    ("rebase", "continue"): _go_on,
-    ("rebase", "skip"): _go_on,
-    ("rebase", "abort"): _go_on,
-    ("cherry-pick", "list"): start,
-    ("cherry-pick", "continue"): _go_on,
-    ("cherry-pick", "skip"): _go_on,
-    ("cherry-pick", "abort"): _go_on,
-    ("revert", "list"): start,
-    ("revert", "continue"): _go_on,
-    ("revert", "skip"): _go_on,
-    ("revert", "abort"): _go_on,
+    **{(action, "list"): start for action in CONTINUED},
+    **{(action, sub): _go_on for action in CONTINUED for sub in _ENDINGS if (action, sub) != ("merge", "skip")},
     ("restore", "list"): _restore,
     ("restore", "staged"): _restore,
     ("reset", "list"): _reset,

@@ -38,6 +38,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.files.blame import TextVersion, blame_lines
 from toolroll.text.files.changes import Change
+from toolroll.text.lines import list_some
 
 _LISTED = 10  # paths that an error names
 
@@ -438,12 +439,11 @@ class Journal:
         if data is not None and change.after is not None and change.after.kind == "file":
             shown = _difference(self._log.blobs.content(change.after.content), data)
         others = [repr(one) for one in overtaken if one != path]
-        also = f" So {'was' if len(others) == 1 else 'were'} {', '.join(others[:_LISTED])}" if others else ""
-        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        also = f" So {'was' if len(others) == 1 else 'were'} {list_some(others, _LISTED)}." if others else ""
         return ToolError(
             ErrorCode.CONFLICT,
             f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that."
-            f"{also}{more}{'.' if also else ''} "
+            f"{also} "
             f"Undo later changes first, or move aside what others made there.{shown}",
             details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from toolroll.host.files.journal.entry import JournalEntry
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.workspace import JUDGED, Workspace
+from toolroll.text.lines import list_some
 
 _NAMED = 10  # paths that a note lists
 
@@ -57,5 +58,5 @@ def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journ
 
 def _name_lost(files: Workspace) -> list[str]:
     paths = files.recorder.lost if files.recorder is not None else []
-    named = ", ".join(map(repr, paths[:_NAMED])) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    named = list_some(list(map(repr, paths)), _NAMED)
     return [f"Not put back, because the contents were not kept: {named}."] if paths else []
