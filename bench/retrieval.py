@@ -90,7 +90,7 @@ def library(texts: Mapping[str, str], folder: Path) -> Iterator[tuple[Library, s
         _told_to(kit, {"action": "add_document", "path": "."})
         stamp.write_text(known_by, encoding="utf-8")
         kept = Library(ctx.files.state, ctx.token, ctx.meaning)
-        while left := kept.fill(_told, SECONDS):
+        while left := kept.embed(_told, SECONDS):
             print(left, file=sys.stderr)
         yield kept, ctx.meaning.unavailable_reason
 

@@ -52,9 +52,9 @@ def block(base: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-def add(base: sqlite3.Connection, block: int, numbers: Sequence[int], counts: Sequence[Counter[str]]) -> None:
-    """Keep the terms of a document's pieces, whose numbers are higher than any before."""
-    packed = passages.pack_entries(zip(numbers, counts, strict=True))
+def add(base: sqlite3.Connection, block: int, pieces: Sequence[tuple[int, Counter[str]]]) -> None:
+    """Keep the terms of pieces, whose numbers are higher than any before."""
+    packed = passages.pack_entries(pieces)
     base.executemany(
         "insert into entries values (?, ?, ?) on conflict do update set data = cast(data || excluded.data as blob)",
         [(term, block, data.tobytes()) for term, data in sorted(packed.items())],

@@ -85,6 +85,10 @@ class Database:
         self._derived = derived
         self.path = os.path.join(state.path, what, f"{what}.sqlite")
 
+    def under(self, token: CancelToken) -> Database:
+        """The same database for work under another token."""
+        return Database(self._state, token, self._what, *self._versions, derived=self._derived)
+
     @property
     def exists(self) -> bool:
         return os.path.exists(self.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from string import punctuation
 from typing import Literal
@@ -21,21 +21,24 @@ _APART = str.maketrans(dict.fromkeys(_SIGNS, " "))
 _MIN_SPREAD = 0.15  # between the first and the last, at least: among a few alike texts a small step means little
 
 
-def fuse(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool = True) -> list[tuple[int, float]]:
+def fuse(
+    words: Mapping[int, float], near: Mapping[int, float], unknown: Collection[int] | None = None
+) -> list[tuple[int, float]]:
     """The numbers of the passages that answer, the best first, with their scores.
 
-    `words` holds the scores of those that share a word, `near` the cosines of those that are nearest. If `near` is the
-    `whole` of what has a vector, nothing is known of the others, and their words speak for them; else they are as far
-    as the last of the nearest. Cosines count by their place between the last and the first, since models differ in how
-    far they spread them.
+    `words` holds the scores of those that share a word, `near` the cosines of those that are nearest. Of the `unknown`
+    ones there is no vector: their meaning is taken to be as good as their words. What is in neither is farther than
+    the last of the nearest; without `unknown`, `near` is all that has a vector. Cosines count by their place between
+    the last and the first, since models differ in how far they spread them.
     """
     if not near:
         return _ordered(words)
     most = max(words.values(), default=1.0)
-    last = min(*near.values(), MIN_SIMILARITY) if whole else min(near.values())
+    last = min(*near.values(), MIN_SIMILARITY) if unknown is None else min(near.values())
     spread = max(max(near.values()) - last, _MIN_SPREAD)
-    alone = 1.0 if whole else _WORDS_WEIGHT
-    made = {number: alone * score / most for number, score in words.items()}
+    made = {number: score / most for number, score in words.items()}
+    if unknown is not None:
+        made |= {number: _WORDS_WEIGHT * score for number, score in made.items() if number not in unknown}
     for number, cosine in near.items():
         if cosine >= MIN_SIMILARITY or number in words:
             meaning = (1 - _WORDS_WEIGHT) * (cosine - last) / spread

@@ -16,7 +16,7 @@ from typing import Any
 
 from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.entry import REFS, JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.journal.restore import (
@@ -262,6 +262,8 @@ class Journal:
         self._log = JournalLog(state)
         self.catch_up: Callable[[], None] = _nothing_to_do
         """Records what jobs have changed so far; called before entries are read or added."""
+        self.move_refs_back: Callable[[Sequence[Mapping[str, Any]]], tuple[dict[str, Any], str]] | None = None
+        """Moves back what commands moved in the repository, as notes of entries say; gives a note and a sentence."""
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
@@ -317,7 +319,7 @@ class Journal:
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
-            standing = [one for one in entries if one.changes and not one.undoes and one.number not in gone]
+            standing = [one for one in entries if one.has_effect and not one.undoes and one.number not in gone]
             touching = [one for one in reversed(standing) if path is None or _touches(one, path)]
             found = touching[:steps]
         if not found or (number is None and len(found) < steps):
@@ -332,6 +334,20 @@ class Journal:
             raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
+
+    def undo_refs(self, entries: Sequence[JournalEntry], recorder: Recorder) -> str:
+        """Move back what entries, newest first, have moved in the repository; what is to be said of that.
+
+        Nothing else of an undo may fail after it. ToolError if it cannot be done and was all that they did.
+        """
+        notes = [one.note for one in entries if REFS in one.note]
+        if not notes or self.move_refs_back is None:
+            return ""
+        note, said = self.move_refs_back(notes)
+        if not note and not any(one.changes for one in entries):
+            raise ToolError(ErrorCode.CONFLICT, said)
+        recorder.note |= note
+        return said
 
     def mark(self, name: str, session: str, message: str) -> JournalEntry:
         """Add a checkpoint: a point of the journal with a name."""
