@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.dir_entries import closing_fd
 
 _RETRY_SECONDS = 0.005  # seconds
 
@@ -16,24 +17,18 @@ _RETRY_SECONDS = 0.005  # seconds
 @contextmanager
 def hold_lock(folder: int, name: str, token: CancelToken) -> Iterator[None]:
     """Hold the lock of this name in a folder of the state; ToolError if the call ends while it waits."""
-    fd = _open_lock(folder, name)
-    try:
+    with closing_fd(_open_lock(folder, name)) as fd:
         while not _lock(fd):
             token.check()
             time.sleep(_RETRY_SECONDS)
         yield
-    finally:
-        os.close(fd)
 
 
 @contextmanager
 def try_lock(folder: int, name: str) -> Iterator[bool]:
     """Hold the lock if it is free; yields whether it is held."""
-    fd = _open_lock(folder, name)
-    try:
+    with closing_fd(_open_lock(folder, name)) as fd:
         yield _lock(fd)
-    finally:
-        os.close(fd)
 
 
 def _open_lock(folder: int, name: str) -> int:
