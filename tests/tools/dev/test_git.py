@@ -15,6 +15,7 @@ import pytest
 from toolroll.dialect import Dialect, View
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import PRESETS, Policy
+from toolroll.text.git.names import LISTING, LOOKING
 from toolroll.tools.dev.git import git
 
 ONLY = Dialect("git", "Only git.", entries=(View.native(git),))
@@ -432,7 +433,12 @@ def test_looking_needs_no_question_and_runs_no_program(open_kit, repo, put):
         assert [kit.call("git", arguments).ok for arguments in (READS[0], READS[1], READS[3], READS[6])] == [True] * 4
     assert asked == []
     assert not (repo / "pwned").exists()
+    for kit in (thinking, reading, open_kit("coding-agent", mode="thinking")):
+        shown = kit.entry("git").schema["properties"]
+        assert {"status", "branch"} <= set(shown["action"]["enum"]) <= LOOKING | LISTING
+        assert not {"sub", "sub_action"} & set(shown)
     for kit in (thinking, reading):
+        assert kit.call("git", {"action": "branch", "sub": "list"}).ok
         for arguments in ({"action": "add"}, {"action": "branch", "sub": "create", "name": "x"}, {"action": "fetch"}):
             assert kit.call("git", arguments).error.code == "PermissionDenied", arguments
     asking.call("bash", {"command": f"{LOOKS} && git add ."})
