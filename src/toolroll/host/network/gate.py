@@ -71,6 +71,7 @@ class HostGate:
         self._resolve = resolve
         self._asking = threading.Lock()
         self._answers: dict[str, Consent] = {}
+        self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
     def connect(self, url: str) -> socket.socket:
@@ -94,6 +95,11 @@ class HostGate:
         except (OSError, ToolError) as error:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
             raise UnreachedError(why, allowed=True) from error
+
+    def agreed_since(self, since: float) -> bool:
+        """Whether a host was agreed to since then, after the answer to a question that is still open."""
+        with self._asking:
+            return self._agreed_at >= since
 
     def lines(self, since: float) -> list[str]:
         """What was refused since then, in words, once a command has ended; what was agreed to for it is over."""
@@ -131,4 +137,5 @@ class HostGate:
                     self._answers[place] = self._guard.ask(request)
                 except ToolError:  # the call that asks was cancelled
                     return False
+                self._agreed_at = time.time() if self._answers[place] is Consent.GIVEN else self._agreed_at
             return self._answers[place] is Consent.GIVEN
