@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
 
-_MAX_ROWS = 500  # of a diff in a question
+_MAX_ROWS, _MAX_CHARS = 500, 400  # of a diff in a question, and of a row of it
 
 
 class Landing:
@@ -55,7 +55,7 @@ class Landing:
         self._guard.require(ApprovalRequest(call.name, Effect.SHELL, call.arguments, why))
 
     def _question(self, call: Call, rows: Sequence[ForkChange], reason: str, diff: str) -> ApprovalRequest:
-        lines = diff.splitlines()
+        lines = [one if len(one) <= _MAX_CHARS else f"{one[:_MAX_CHARS]}..." for one in diff.splitlines()]
         more = f"\n({len(lines) - _MAX_ROWS} lines more)" if len(lines) > _MAX_ROWS else ""
         paths = "\n".join(row.path for row in rows[: _MAX_ROWS // 5])
         shown = {"changed": paths, "total": len(rows), "diff": "\n".join(lines[:_MAX_ROWS]) + more}

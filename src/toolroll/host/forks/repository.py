@@ -15,8 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.capture.git_refs import note_moved
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.files.versions import digest
 from toolroll.host.forks.git_index import StagedFiles, check_connected, read_staged, write_staged
 from toolroll.host.forks.views import beneath, find_node
 from toolroll.host.runtime.dir_entries import take_stamp
@@ -215,6 +217,9 @@ class RepositoryMerge:
                 writer.add_to_log()
             if change.staged:
                 writer.put(_INDEX, index)
+        sides = {name: [os.fsdecode(one or b"") for one in pair] for name, pair in change.moved.items()}
+        before = digest(self._now.index).hex() if change.staged and self._now.index else None
+        recorder.note |= note_moved(sides, before, index or self._now.index)
 
     def after(self, change: RepositoryChange) -> RepositoryState | None:
         """What later changes are to be compared with, once this one was merged."""
