@@ -14,7 +14,7 @@ from toolroll.host.forks.fork import Fork, ForkChange, is_run_by_git, new_reposi
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
 from toolroll.host.forks.place import ForkHome
-from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
+from toolroll.host.forks.repository import RepositoryChange, RepositoryState, UnmergeableError
 from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,8 +18,6 @@ from toolroll.text import diff
 from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolroll.host.files.journal.journal import Recorder
     from toolroll.host.files.openat import PathHandle
     from toolroll.host.files.workspace import Workspace

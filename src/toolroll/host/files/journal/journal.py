@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -118,44 +118,35 @@ class Recorder:
         if step.after != step.before:
             self.changes.append(step)
 
-    @contextmanager
     def setting_attributes(
         self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Around a change of the extended attributes of a file or folder."""
         state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
         if state is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
         old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
-        step = PathChange(place.path, old, new)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, old, new))
 
-    @contextmanager
-    def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
+    def removing(self, fd: int, name: str, path: str) -> AbstractContextManager[None]:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        step = PathChange(path, _with_attributes(state, fd, name), None)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
 
-    @contextmanager
-    def making(self, place: PathHandle, state: PathState) -> Iterator[None]:
+    def making(self, place: PathHandle, state: PathState) -> AbstractContextManager[None]:
         """Around the making of a folder or a link."""
-        step = PathChange(place.path, None, state)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, None, state))
 
-    @contextmanager
-    def moving(self, old: PathHandle, new: PathHandle) -> Iterator[None]:
+    def moving(self, old: PathHandle, new: PathHandle) -> AbstractContextManager[None]:
         """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
         state, _ = look(old.fd, old.name)
-        step = PathChange(new.path, None, state, source=old.path)
+        return self._taking(PathChange(new.path, None, state, source=old.path))
+
+    @contextmanager
+    def _taking(self, step: PathChange) -> Iterator[None]:
+        """Around one step, which is written down before it is taken."""
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -254,15 +245,13 @@ class Recorder:
 
     def _remove_whole(self, place: PathHandle, state: PathState) -> None:
         """Remove what a command had made, of which nothing is kept."""
-        step = PathChange(place.path, state, None)
-        self._pending.about_to(step)
-        if stat.S_ISDIR(place.mode()):
-            import shutil  # it loads the compression libraries
+        with self._taking(PathChange(place.path, state, None)):
+            if stat.S_ISDIR(place.mode()):
+                import shutil  # it loads the compression libraries
 
-            shutil.rmtree(place.name, dir_fd=place.fd)
-        elif place.mode():
-            os.unlink(place.name, dir_fd=place.fd)
-        self.changes.append(step)
+                shutil.rmtree(place.name, dir_fd=place.fd)
+            elif place.mode():
+                os.unlink(place.name, dir_fd=place.fd)
 
 
 class Journal:
