@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
     from toolroll.host.code.repo_map import RepoMaps
     from toolroll.host.code.structure import Structure
+    from toolroll.host.code.symbol_lookup import SymbolLookup
     from toolroll.host.convert.converter import Converter
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
@@ -118,6 +119,13 @@ class Context:
     def environment(self) -> Mapping[str, str]:
         """The variables that the kit was started with."""
         return self.commands.environment
+
+    @property
+    def lookup(self) -> SymbolLookup:
+        """Finds symbols by name on behalf of this call."""
+        from toolroll.host.code.symbol_lookup import SymbolLookup
+
+        return SymbolLookup(self.files, self.structure, self.servers, self.token)
 
     @property
     def converter(self) -> Converter:

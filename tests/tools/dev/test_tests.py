@@ -266,7 +266,7 @@ class C(unittest.TestCase):
 )
 def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
     put({"test_a.py": STUCK.format(statement)})
-    result = call(timeout=3 if "sleep" in statement else 60, framework="unittest")
+    result = call(timeout=2 if "sleep" in statement else 60, framework="unittest")
     assert (result.status, result.data["passed"], result.data["failed"]) == ("partial", 1, 1)
     assert "FAILED test_a.py::C::test_2" in result.text
     assert how in result.text
@@ -349,7 +349,7 @@ def unit(before, assertion):
     )
 
 
-def test_only_affected_tests(call, put, git, ws):
+def test_only_affected_tests(call, kit, put, git, ws):
     put({
         "app.py": APP,
         "late.py": "y = 1\n",
@@ -382,6 +382,8 @@ def test_only_affected_tests(call, put, git, ws):
     assert call(action="coverage", framework="unittest").data["passed"] == 2
     put({"late.py": "y = 0\n"})
     assert affected().data["failed"] == 1, "but what was reached is known now"
+    with kit.fork("copy") as trial:
+        assert trial.call("tests", {"affected": True, "framework": "unittest"}).data["failed"] == 1
 
 
 def test_affected_tests_are_those_of_testpaths(call, put, git):
