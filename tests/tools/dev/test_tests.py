@@ -356,7 +356,7 @@ def unit(before, assertion):
     )
 
 
-def test_only_affected_tests(call, put, git, ws):
+def test_only_affected_tests(call, kit, put, git, ws):
     put({
         "app.py": APP,
         "late.py": "y = 1\n",
@@ -389,6 +389,8 @@ def test_only_affected_tests(call, put, git, ws):
     assert call(action="coverage", framework="unittest").data["passed"] == 2
     put({"late.py": "y = 0\n"})
     assert affected().data["failed"] == 1, "but what was reached is known now"
+    with kit.fork("copy") as trial:
+        assert trial.call("tests", {"affected": True, "framework": "unittest"}).data["failed"] == 1
 
 
 def test_affected_tests_are_those_of_testpaths(call, put, git):

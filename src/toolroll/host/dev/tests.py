@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report
+from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.interpreter import walk_up
@@ -21,7 +21,6 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 from toolroll.text.lines import counted, list_some
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.requests import GitCommand, GitOutput
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone_numbers
-from toolroll.host.knowledge.call_log import SAID, LoggedCall
+from toolroll.host.knowledge.call_log import SAID, CallLog, LoggedCall
 from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import split_markdown
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import JournalEntry
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.knowledge.call_log import CallLog
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.call import Call
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest, Consent
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.http.network import Exchange, GuardedBackend, look_up
+from toolroll.host.http.network import Exchange, GuardedBackend, Route, look_up
 from toolroll.host.http.proxy import parse as parse_proxy
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
@@ -23,7 +23,6 @@ from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.http.network import Route
     from toolroll.host.network.credentials import Credential
 
 _CONNECT_SECONDS = 30.0

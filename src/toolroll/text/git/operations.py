@@ -68,13 +68,13 @@ def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStat
 
 
 def where_it_was(before: RepositoryStatus) -> str:
-    """How to get back, because the journal keeps files and no branches."""
+    """How to get back: the journal knows the branches of the workspace's own repository only."""
     if before.commit is None:
         return ""
     name = f"Branch {show_text(before.branch)}" if before.branch else "HEAD"
     return (
-        f"(An undo takes back the files, not the branch. {name} was at {before.commit[:10]}: action `reset` with sub "
-        "`hard` and that `ref` goes back.)"
+        f"({name} was at {before.commit[:10]}: `undo` goes back, or, in a repository further down, action `reset` "
+        "with sub `hard` and that `ref`.)"
     )
 
 
