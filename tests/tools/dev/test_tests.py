@@ -102,7 +102,12 @@ def names(ws):
     return sorted(str(path.relative_to(ws)) for path in ws.rglob("*") if ".git" not in path.parts)
 
 
-def test_pytest(call, put, ws):
+@pytest.fixture
+def with_plugins(monkeypatch):
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+
+
+def test_pytest(with_plugins, call, put, ws):
     put({"app.py": APP, "pytest.ini": QUICK, "tests/test_app.py": TESTS, "tests/test_bad.py": "import nope\n"})
     before = names(ws)
     result = call()
