@@ -75,6 +75,11 @@ class LspPool:
             raise _missing_error(usable)
         return found
 
+    def warm(self, path: str) -> LanguageServer | None:
+        """The server for a file, if it is running."""
+        running = self._clients.get(language_of(path) or "")
+        return running.server if running is not None and running.connection.gone is None else None
+
     def deadline(self, token: CancelToken) -> float:
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 
