@@ -14,7 +14,7 @@ FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
     "host": "kit services",
-    "host/code": "host/code/repo_map",
+    "host/code": "host/code/repo_map tools/code/references tools/code/rename",
     "host/convert": "host/convert/converter host/convert/child",
     "host/dev": "tools/dev/lint tools/dev/tests",
     "host/forks": "host/forks/forks tools/shell/attempt",
@@ -55,6 +55,7 @@ FRONTS = {
 LISTED = {
     "dialects": "test_dialect.py",
     "host/code/parser_child": "host/code/test_parser_pool.py",
+    "host/models/embedding/child": "host/models/embedding/test_child_embedder.py",
     "host/convert/readers": "host/convert/test_converter.py",
     "host/dev/drivers": "tools/dev/test_tests.py",
     "text/code/syntax/languages": "text/code/syntax/test_languages.py",

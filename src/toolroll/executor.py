@@ -147,7 +147,7 @@ class Executor:
             coerced = renamed + coerced
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
-            result = render(self._chains[view](ctx, bound), view, self._wording(call.tools))
+            result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
@@ -273,7 +273,7 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[st
     return given
 
 
-def render(output: Any, view: View, wording: DialectWording) -> Result:
+def render(output: Any, view: View, wording: Callable[[], DialectWording]) -> Result:
     """The result of a successful call in the view's own words and shape."""
     if output is None or isinstance(output, str):
         return Result("success", output or "")
@@ -284,7 +284,7 @@ def render(output: Any, view: View, wording: DialectWording) -> Result:
         result.message = view.message.format(readable)
     said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
     if said:
-        _take(result, said, view, wording)
+        _take(result, said, view, wording())
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,7 @@ from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.verdicts import Verdicts
+from toolroll.host.context import Deferred
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.roots import make_root
@@ -71,33 +72,8 @@ class CallOptions(TypedDict, total=False):
 T = TypeVar("T")
 
 
-class _Deferred:
-    """Stands for an engine that is imported and opened with its first use: most calls need none of them."""
-
-    def __init__(self, open_engine: Callable[[], Any]) -> None:
-        self._open_engine = open_engine
-        self._opening = threading.Lock()
-        self._engine: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._engine is None:
-            with self._opening:
-                if self._engine is None:
-                    self._engine = self._open_engine()
-        return getattr(self._engine, name)
-
-    @property
-    def is_open(self) -> bool:
-        return self._engine is not None
-
-    def close(self) -> None:
-        with self._opening:
-            if self._engine is not None:
-                self._engine.close()
-
-
 def _defer(closing: ExitStack, open_engine: Callable[[], T]) -> T:
-    deferred = _Deferred(open_engine)
+    deferred = Deferred(open_engine)
     closing.callback(deferred.close)
     return cast("T", deferred)
 
@@ -165,6 +141,7 @@ class Services:
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
         self.capture = _defer(closing, self._open_capture)
+        self.journal.move_refs_back = self._move_refs_back
         if has_records(self.state):
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
@@ -203,7 +180,7 @@ class Services:
     def _open_verdicts(self) -> Verdicts:
         from toolroll.host.dev.tests import find_covering
 
-        running = cast("_Deferred", self.servers)
+        running = cast("Deferred", self.servers)
         return Verdicts(
             self.files,
             self.search,
@@ -222,6 +199,9 @@ class Services:
         from toolroll.host.capture.capture import Capture
 
         return Capture(self.root, self.state, self.journal, self.files.records, self.launcher, self.limits)
+
+    def _move_refs_back(self, notes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+        return self.capture.move_refs_back(notes)  # the engine is opened only here
 
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
@@ -249,7 +229,7 @@ class Services:
     def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
         from toolroll.host.knowledge.semantic import SemanticRanking
 
-        return SemanticRanking(self.state, self.http, environ)
+        return SemanticRanking(self.state, self.http, environ, self.launcher)
 
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers

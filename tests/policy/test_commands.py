@@ -185,17 +185,30 @@ def test_the_parts_of_a_text():
     assert judge("cd src && timeout 5 make test > log; cat $x").parts == (
         JudgedPart(None, "> log", "ask", "'> log' needs approval: it writes to a file."),
         JudgedPart(("cd", "src"), "cd src", "allow"),
-        JudgedPart(("timeout", "5", "make", "test"), "timeout 5 make test", "allow"),
+        JudgedPart(("timeout", "5", "make", "test"), "timeout 5 make test", "allow", where="src"),
         JudgedPart(
             ("make", "test"),
             "make test",
             "ask",
             "'make test' needs approval: 'make' is not one of the read-only programs.",
+            where="src",
         ),
         JudgedPart(
-            None, "cat $x", "ask", "'cat $x' needs approval: with these words 'cat' is not certain to only read."
+            None,
+            "cat $x",
+            "ask",
+            "'cat $x' needs approval: with these words 'cat' is not certain to only read.",
+            where="src",
         ),
     )
+
+
+def test_a_client_of_the_web_is_refused_with_the_setting_that_allows_it():
+    for text in ("curl https://example.org/a", "wget -q http://me:x@example.org:80"):
+        assert judge(text, PRESETS["native"]).reason.endswith(
+            "is not allowed: it reaches other machines; read web pages with `fetch`. To let commands reach it, "
+            'the user sets network = "example.org" in toolroll.toml, or --network.'
+        ), text
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Coding Agent (seed 002): one tool a subject, an action picks the operation."""
 
+from dataclasses import replace
+
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -148,7 +150,7 @@ DIALECT = Dialect(
                 "find_references": View(
                     "find_references",
                     references,
-                    {"symbol": _SYMBOL, "path": _WHERE, "limit": _MOST, "include": _FILES},
+                    {"symbol": replace(_SYMBOL, required=True), "path": _WHERE, "limit": _MOST, "include": _FILES},
                 ),
                 "get_structure": View("get_structure", outline, {"path": _WHERE}),
                 "repo_map": View(

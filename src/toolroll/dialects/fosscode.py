@@ -299,7 +299,7 @@ DIALECT = Dialect(
             "lsp-diagnostics",
             diagnostics,
             {
-                "files": "files",
+                "files": Param(required=True),
                 "language": "language",
                 "severity": Param(
                     default="all",
@@ -327,10 +327,10 @@ DIALECT = Dialect(
             "lsp-hover",
             hover,
             {
-                "path": "file",
-                "line": "line",
+                "path": Param("file", required=True),
+                "line": Param(required=True),
                 "character": Param(
-                    decode=lambda value: value + 1, encode=lambda value: value - 1, schema={"minimum": 0}
+                    decode=lambda value: value + 1, encode=lambda value: value - 1, schema={"minimum": 0}, required=True
                 ),
                 "language": "language",
                 "span": "includeRange",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.call import Call
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
     from toolroll.host.code.repo_map import RepoMaps
     from toolroll.host.code.structure import Structure
+    from toolroll.host.code.symbol_lookup import SymbolLookup
     from toolroll.host.convert.converter import Converter
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
@@ -32,6 +34,31 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.host.shell.shell import Shell
     from toolroll.policy.limits import Limits
+
+
+class Deferred:
+    """Stands for an engine that is imported and opened with its first use: most calls need none of them."""
+
+    def __init__(self, open_engine: Callable[[], Any]) -> None:
+        self._open_engine = open_engine
+        self._opening = threading.Lock()
+        self._engine: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._engine is None:
+            with self._opening:
+                if self._engine is None:
+                    self._engine = self._open_engine()
+        return getattr(self._engine, name)
+
+    @property
+    def is_open(self) -> bool:
+        return self._engine is not None
+
+    def close(self) -> None:
+        with self._opening:
+            if self._engine is not None:
+                self._engine.close()
 
 
 @dataclass(slots=True)
@@ -96,6 +123,13 @@ class Context:
     def environment(self) -> Mapping[str, str]:
         """The variables that the kit was started with."""
         return self.commands.environment
+
+    @property
+    def lookup(self) -> SymbolLookup:
+        """Finds symbols by name on behalf of this call."""
+        from toolroll.host.code.symbol_lookup import SymbolLookup
+
+        return SymbolLookup(self.files, self.structure, self.servers, self.token)
 
     @property
     def converter(self) -> Converter:

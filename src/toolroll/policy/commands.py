@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -112,6 +112,8 @@ class JudgedPart:
     """A rule of the user decided it."""
     firm: bool = False
     """It needs consent also where the policy asks about no commands."""
+    where: str | None = "."
+    """The folder it runs in, from where the text starts, or absolute; None when that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +176,9 @@ def quote(text: str) -> str:
 
 def _part(item: Item, rules: CommandRules) -> JudgedPart:
     if isinstance(item, SimpleCommand):
-        return _command(item, rules)
+        return replace(_command(item, rules), where=item.where)
     if isinstance(item, Redirection):
-        return _redirect(item, rules)
+        return replace(_redirect(item, rules), where=item.where)
     if isinstance(item, Assignment):
         return _assign(item)
     if isinstance(item, ForkBomb):
@@ -203,7 +205,8 @@ def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
         why = "" if rule.decision == "allow" else why
         return JudgedPart(command.literal, command.text, rule.decision, why, by_rule=True)
     if row := rules.ban(command) if command.sure and not ours else None:
-        return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+        why = f"{command.program!r} is not allowed: {row.explain(command)}."
+        return JudgedPart(command.literal, command.text, "deny", why)
     if command.program == "git" and (loss := _git_loss(command, rules)):
         return JudgedPart(command.literal, command.text, "ask", loss, firm=True)
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
@@ -231,7 +234,9 @@ def _why_ask(name: str | None, rules: CommandRules) -> str:
 
 def _only_reads(command: SimpleCommand, rules: CommandRules) -> bool:
     row = rules.reader(command.program or "")
-    return row is not None and command.sure and is_read_only(row, command)
+    # The settings of a repository name programs: they are switched off where it is known which one it is.
+    unknown = command.program == "git" and command.where is None
+    return row is not None and command.sure and not unknown and is_read_only(row, command)
 
 
 # Redirections and assignments.

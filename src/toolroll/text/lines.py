@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolroll.result import ErrorCode, ToolError
 
 _SAMPLE = 512  # bytes that tell how long the lines are
@@ -15,6 +17,12 @@ _NUMBER = 8  # characters of a line number and its separator
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def list_some(words: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def line_range(first: int, last: int) -> str:
@@ -131,3 +139,10 @@ def cut_to_fit(lines: list[str], line_chars: int, most: int) -> list[str]:
             break
         kept.append(shown)
     return kept
+
+
+def show_around(text: str, line: int, count: int) -> str:
+    """A line with its number and so many before and after it; a mark shows which one is meant."""
+    every = split_bare(text)
+    shown = range(max(1, line - count), min(len(every), line + count) + 1)
+    return "\n".join(f"{'>' if at == line else ' '} {at}: {every[at - 1]}" for at in shown)

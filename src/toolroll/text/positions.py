@@ -67,9 +67,13 @@ class Positions:
         found = (word for word in _WORD.finditer(self.line(line)) if word.start() < character <= word.end() + 1)
         return next((word[0] for word in found), "")
 
+    def words(self, number: int) -> list[tuple[str, int]]:
+        """The words of a line, each with the character it starts at."""
+        return [(word[0], word.start() + 1) for word in _WORD.finditer(self.line(number))]
+
     def hint(self, number: int, first: int = 1) -> str:
         """Which words a line has, and at which character each one starts: a hint after a wrong count."""
-        found = [f"{word[0]!r} at {word.start() + first}" for word in _WORD.finditer(self.line(number))]
+        found = [f"{word!r} at {at - 1 + first}" for word, at in self.words(number)]
         more = ", ..." if len(found) > _MOST_WORDS else ""
         return f"Its words: {', '.join(found[:_MOST_WORDS])}{more}." if found else "It has no words."
 

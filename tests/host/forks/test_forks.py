@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from toolroll import Kit, ToolError
 from toolroll.host.forks import overlay
 from toolroll.text.files.changes import describe_changes
 
-KINDS = ["copy", *([] if overlay.why_not("/tmp") else ["overlay"])]
+with closing(overlay.MountTable()) as mounts:
+    KINDS = ["copy", *([] if overlay.why_not("/tmp", mounts) else ["overlay"])]
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.waiting import gone, until
 from toolroll.host.jsonrpc import connection
+from toolroll.host.lsp import pool
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
@@ -328,3 +329,18 @@ def test_another_program_by_choice(open_servers, put):
     assert [(one.code, one.source) for one in reports[0].problems] == [("F401", "Ruff")]
     with pytest.raises(ToolError, match="There is no server 'mypy' for python"):
         open_servers(choice={"python": "mypy"}).hover("a.py", 1, 1, CancelToken())
+
+
+def test_the_next_server_answers_for_one_that_does_not_start(fake, open_servers, put, tmp_path, monkeypatch):
+    fake("plain", "basedpyright-langserver")
+    stub = tmp_path / "ty"
+    stub.write_text('#!/bin/sh\necho run >> "$0.log"\nexit 1\n')
+    stub.chmod(0o755)
+    found = pool.find_program
+    monkeypatch.setattr(pool, "find_program", lambda one, ws: str(stub) if one.program == "ty" else found(one, ws))
+    servers = open_servers(seconds=20)
+    put({"a.py": "bad\n"})
+    for _ in range(2):
+        assert messages(servers.diagnose(["a.py"], CancelToken())[0]) == ["bad line 1"]
+    assert [one.program for one in servers.running()] == ["basedpyright-langserver"]
+    assert stub.with_suffix(".log").read_text() == "run\nrun\n", "it was tried twice, and not again"

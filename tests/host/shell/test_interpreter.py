@@ -25,12 +25,14 @@ def test_above(folder, folders):
     assert list(walk_up(folder)) == folders
 
 
-def test_the_nearest_environment_then_the_active_one_then_ours(project: Path, tmp_path: Path) -> None:
+def test_the_nearest_environment_then_the_active_one_then_path_then_ours(project: Path, tmp_path: Path) -> None:
     assert find_python(str(project), "sub/deep", {}) == f"{project}/sub/venv/bin/python"
     assert find_python(str(project), ".", {"VIRTUAL_ENV": f"{project}/sub/venv"}) == f"{project}/.venv/bin/python"
     active = {"VIRTUAL_ENV": f"{project}/gone", "CONDA_PREFIX": f"{project}/sub/venv"}
     assert find_python(str(tmp_path), ".", active) == f"{project}/sub/venv/bin/python"
-    assert find_python(str(tmp_path), ".", {"VIRTUAL_ENV": "/gone"}) == sys.executable
+    on_path = {"VIRTUAL_ENV": "/gone", "PATH": f"/gone:{project}/sub/venv/bin"}
+    assert find_python(str(tmp_path), ".", on_path) == f"{project}/sub/venv/bin/python"
+    assert find_python(str(tmp_path), ".", {"PATH": "/gone"}) == sys.executable
 
 
 def test_bash_and_python_run_the_environment_of_the_workspace(open_kit, project: Path) -> None:
@@ -46,6 +48,33 @@ def test_bash_and_python_run_the_environment_of_the_workspace(open_kit, project:
     (project / ".venv/bin/python").write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named x' >&2\nexit 1\n")
     for call in (("python", {"code": "import x"}), ("bash", {"command": "python -c 'import x'"})):
         assert kit.call(*call).text.endswith(f"Ran with {project}/.venv/bin/python."), call
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_all_run_the_same_python_in_a_workspace_without_environment(monkeypatch, open_kit, put, tmp_path, active):
+    other = tmp_path / "other/bin"
+    other.mkdir(parents=True)
+    for name in ("python", "python3"):
+        (other / name).write_text(f'#!/bin/sh\nOTHER=yes exec {sys.executable} "$@"\n')
+        (other / name).chmod(0o755)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin" if active else f"{other}:/usr/bin:/bin")
+    monkeypatch.setenv("VIRTUAL_ENV", str(other.parent) if active else "/gone")
+    code = "import os\nassert os.environ.get('OTHER') == 'yes'\n"
+    put({"test_a.py": f"{code}\ndef test_a(): pass\n", "a.py": code})
+    kit = open_kit(policy=Policy(sandbox="none"))
+    ran = kit.call("python", {"code": code})
+    named = f"\nRan with {other}/python." if active else ""  # it is not the one that the user's own shell would run
+    assert (ran.text, ran.meta["python"]) == (f"(no output){named}", f"{other}/python{'' if active else '3'}")
+    assert kit.call("bash", {"command": "python3 a.py; echo $?"}).text == "0"
+    tested = kit.call("tests", {})
+    assert tested.data["passed"] == 1
+    assert tested.text.endswith(named)
+
+
+def test_a_python_before_3_11_runs_code(open_kit, put, ws: Path) -> None:
+    put({".venv/bin/python": '#!/bin/sh\n[ "$1" = -P ] && { echo "Unknown option: -P"; exit 2; }\necho "$#"\n'})
+    (ws / ".venv/bin/python").chmod(0o755)
+    assert open_kit(policy=Policy(sandbox="none")).call("python", {"code": "1"}).text == "1"
 
 
 def test_a_program_in_the_workspace_is_not_taken_for_one_that_only_reads(open_kit, project: Path, put) -> None:

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from toolroll.policy.git import PUBLISHING, find_loss, find_stake
+from toolroll.policy.git import PUBLISHING, find_folder, find_loss, find_stake
 
 ROWS = [
     ("reset --hard", "changes", ()),
@@ -16,7 +16,7 @@ ROWS = [
     ("restore -SW a.py", "changes", ("a.py",)),
     ("switch --discard-changes main", "changes", ()),
     ("clean -fd build", "untracked", ("build",)),
-    ("clean -fdx", "ignored", ()),
+    ("clean -fdx", "ignored", (".",)),
     ("rebase main", "pushed", ("main",)),
     ("rebase", "pushed", ("@{upstream}",)),
     ("commit --amend --no-edit", "pushed", ("HEAD~1",)),
@@ -31,6 +31,15 @@ ROWS = [
 def test_what_is_at_stake(text, kind, names):
     stake = find_stake(["git", *shlex.split(text)])
     assert (stake.kind, stake.names) == (kind, names)
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [("reset --hard", "."), ("-C a -C b --no-pager status", "./a/b"), ("-C a -C /b log", "/b"), ("", "."),
+     ("--git-dir=x/.git --work-tree x clean -fd", "./x"), ("-C a --work-tree=b -c x=y log", "./a/b"), ("-C", ".")],
+)  # fmt: skip
+def test_the_folder_that_git_works_in(text, folder):
+    assert find_folder(["git", *text.split()]) == folder
 
 
 @pytest.mark.parametrize(

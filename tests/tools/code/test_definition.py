@@ -48,3 +48,28 @@ def test_a_place_outside_the_file(served, put):
     with pytest.raises(ToolError) as caught:
         definition(served, path="a.py", line=9, character=1)
     assert caught.value.code is ErrorCode.VALIDATION
+
+
+def test_by_name_and_by_line(served, put):
+    put(
+        {
+            "a.py": "class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n",
+            "b.py": "from a import A\nA().go()\n",
+        }
+    )
+    assert str(definition(served, "go")) == "a.py:2:9: def go(self)\na.py:4:9: def go(self)"
+    assert str(definition(served, "B.go")) == "a.py:4:9: def go(self)"
+    assert str(definition(served, "go", "b.py", 2)) == "a.py:2:9: def go(self): ..."
+    with pytest.raises(ToolError) as caught:
+        definition(served, path="b.py", line=2)
+    assert caught.value.message == (
+        "Line 2 of 'b.py' has 2 names. Choose one:\n"
+        '{"path":"b.py","line":2,"symbol":"A"}\n{"path":"b.py","line":2,"symbol":"go"}'
+    )
+    assert [dict(one.arguments) for one in caught.value.suggest][1] == {"path": "b.py", "line": 2, "symbol": "go"}
+
+
+def test_a_name_that_is_nowhere(served, put):
+    put({"a.py": "def going(): ...\n"})
+    with pytest.raises(ToolError, match=r"There is no symbol 'goin' in '.'. Did you mean 'going'\?"):
+        definition(served, "goin")

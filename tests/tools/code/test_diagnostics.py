@@ -191,3 +191,8 @@ def test_another_server_by_choice(open_kit, put):
     assert [(row["source"], row["code"]) for row in found.data["rows"]] == [("Ruff", "F401")]
     missing = open_kit(servers={"python": "no-such-server"}).call("diagnostics", {"files": ["a.py"]})
     assert "no-such-server" in missing.text
+
+
+def test_of_one_symbol(served, put):
+    put({"a.py": "def a():\n    return none\n\n\ndef b():\n    return nothing\n"})
+    assert [row.line for row in diagnostics(served, symbol="b").rows] == [6]

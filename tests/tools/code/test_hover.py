@@ -93,3 +93,22 @@ def test_bad_questions(arguments, code, words, served, put):
 )
 def test_markdown_for_reading(markdown, text):
     assert clean(markdown) == text
+
+
+@needs["ty"]
+def test_by_name(served, put):
+    put({"a.py": "class A:\n    def go(self) -> int: ...\nclass B:\n    def go(self) -> str: ...\n"})
+    assert hover(served, "B.go").signature == "def go(self) -> str"
+    with pytest.raises(ToolError) as caught:
+        hover(served, "go")
+    assert caught.value.message == (
+        "There are 2 definitions of 'go'. Choose one:\n"
+        '{"symbol":"A.go","path":"a.py"}\n{"symbol":"B.go","path":"a.py"}'
+    )
+
+
+def test_by_syntax_without_a_server(served, put):
+    put({"A.java": "class A {\n  int go(int a) { return a; }\n}\n"})
+    told = hover(served, "go")
+    assert told.markdown == "```java\nint go(int a)\n```\n\nDefined in A.java:2."
+    assert told.note.startswith("(By syntax: There is no language server for 'A.java'.")

@@ -190,8 +190,8 @@ def test_a_merge_stops_with_both_sides_and_is_resolved(kit, forked):
     done = kit.call("git", {"action": "merge", "sub": "continue"})
     assert told(done) == (
         "Continued the merge.\nOn branch main\nNothing to commit, the working tree is clean.\n"
-        "(An undo takes back the files, not the branch. Branch main was at #: action `reset` with sub `hard` and that "
-        "`ref` goes back.)"
+        "(Branch main was at #: `undo` goes back, or, in a repository further down, action `reset` with sub `hard` and "
+        "that `ref`.)"
     )
     assert (forked / "a.txt").read_text() == "both\n"
     assert not (forked / "src/b.py").exists()
@@ -463,6 +463,54 @@ def test_a_command_asks_about_the_work_that_it_would_lose(open_kit, repo, remote
     forced = kit.call("git", {"action": "reset", "sub": "hard", "force": True})
     assert (forced.error.code, asked[0].startswith(LOSSES[0][1])) == ("PermissionDenied", True)
     assert (repo / "a.txt").read_text() == "unsaved\n"
+
+
+CHANGED, NEW = "`git reset` throws uncommitted changes away: b.txt.", "deletes files that are in no commit: new.txt."
+ELSEWHERE = [
+    ("cd other && git reset --hard", CHANGED),
+    ("git -C other reset --hard", CHANGED),
+    ("git --git-dir=other/.git --work-tree=other reset --hard", CHANGED),
+    ("bash -c 'cd other/deep && git reset --hard'", CHANGED),
+    ("(cd other; git clean -fd)", NEW),
+    ("cd other/deep && git clean -fd ..", NEW),
+    ("cd gone; git reset --hard", "`git reset` throws uncommitted changes away: a.txt."),
+    ('cd "$X"; git reset --hard', "`git reset` may lose work: the folder that it runs in is not known before it runs."),
+    ("(cd other); git clean -fd", ""),
+    ("cd other/deep && git clean -fd", ""),
+    ("cd other && git clean -n", ""),
+]
+
+
+def test_the_work_is_looked_for_where_git_runs(open_kit, repo, put):
+    put({"a.txt": "unsaved\n", "other/b.txt": "b\n", "other/deep/c.txt": "c\n"})
+    begin(repo / "other")
+    run(repo / "other", "add", ".")
+    run(repo / "other", "commit", "-qm", "first")
+    (repo / ".git/info").mkdir(exist_ok=True)
+    (repo / ".git/info/exclude").write_text("other\n")
+    put({"other/b.txt": "unsaved\n", "other/new.txt": "n\n"})
+    asked = []
+    kit = open_kit(approve=lambda one: asked.append(one.reason))
+    for command, reason in ELSEWHERE:
+        done = kit.call("bash", {"command": command})
+        assert (done.ok, len(asked)) == (not reason, bool(reason)), (command, asked)
+        assert reason in "".join(asked), (command, asked)
+        asked.clear()
+    assert (repo / "other/b.txt").read_text() == "unsaved\n"
+
+
+def test_git_that_reads_in_another_repository_runs_nothing_of_its_settings(open_kit, repo, put):
+    put({"other/b.txt": "b\n", "other/.gitattributes": "*.txt diff=x\n"})
+    begin(repo / "other")
+    for words in (["add", "."], ["commit", "-qm", "first"], ["config", "diff.x.textconv", "echo RAN;cat"]):
+        run(repo / "other", *words)
+    put({"other/b.txt": "c\n"})
+    asked = []
+    kit = open_kit(policy=PRESETS["ask"], approve=lambda one: asked.append(one.reason))
+    shown = kit.call("bash", {"command": "cd other && git diff"}).text
+    assert ("+c" in shown, "RAN" in shown, asked) == (True, False, [])
+    assert not kit.call("bash", {"command": "cd - && git diff"}).ok
+    assert len(asked) == 1
 
 
 def test_undo_takes_back_the_files_of_a_reset_and_a_merge(open_kit, forked, put):

@@ -141,7 +141,7 @@ class TreeLister:
         try:
             self._follow(fd, path)
             try:
-                found, linked = _entries(fd, top=not path)
+                found, folders, linked = _entries(fd, top=not path)
             except PermissionError:  # its names can be read and nothing else: it counts like an ignored one
                 self._drop(path)
                 return {}
@@ -155,8 +155,8 @@ class TreeLister:
             if self._skipped:
                 for name in [name for name in found if path + name in self._skipped]:
                     del found[name]
-            names = [name for name, stamp in found.items() if is_folder(stamp) and name not in (_REPOSITORY, ITSELF)]
-            inner = {name: (f"{path}{name}/", rules) for name in names if not self._is_ignored(path + name, rules)}
+                folders = [name for name in folders if name in found]
+            inner = {name: (f"{path}{name}/", rules) for name in folders if not self._is_ignored(path + name, rules)}
             if deep and path.count("/") < _MAX_DEPTH:
                 for name, (below, _) in inner.items():
                     with suppress(OSError):
@@ -219,10 +219,14 @@ class TreeLister:
         return False
 
 
-def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], set[int]]:
-    """What is in an open folder, and the inodes of files with several names. The repository has its own guard."""
+def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], list[str], set[int]]:
+    """What is in an open folder, the folders among it, and the inodes of files with several names.
+
+    The repository at the top has its own guard; one further down is an entry, but is not listed itself.
+    """
     about = os.fstat(fd)
     found: dict[str, Stamp] = {ITSELF: (about.st_mode, about.st_ino, 0, about.st_mtime_ns, about.st_ctime_ns)}
+    folders: list[str] = []
     linked: set[int] = set()
     with os.scandir(fd) as entries:
         for entry in entries:
@@ -230,18 +234,19 @@ def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], set[int]]:
                 about = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            mode = about.st_mode
+            name, mode = entry.name, about.st_mode
             if mode & _KIND == _IS_FOLDER:
-                found[entry.name] = mode, about.st_ino, 0, 0, 0
+                found[name] = mode, about.st_ino, 0, 0, 0
+                folders.append(name)
             else:
-                found[entry.name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+                found[name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
                 if about.st_nlink > 1:
                     linked.add(about.st_ino)
     if top:
         found.pop(_REPOSITORY, None)
-    for name in [name for name in found if name.startswith(_DRAFT)]:
+    for name in [name for name in found if name[:1] == "." and name.startswith(_DRAFT)]:
         del found[name]
-    return found, linked
+    return found, [name for name in folders if name in found and name != _REPOSITORY], linked
 
 
 def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:

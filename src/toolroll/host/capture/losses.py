@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from toolroll.text.lines import list_some
 from toolroll.text.names import show_name
 
 if TYPE_CHECKING:
@@ -20,12 +21,10 @@ _MAX_NAMED = 10
 
 def find_targets(parts: Iterable[JudgedPart], cwd: str, top: str) -> list[str]:
     """The paths, or patterns of paths, that commands remove or overwrite: from the top, empty for all of it."""
-    found, folder = [], os.path.join(top, cwd)
-    for words in map(_words, parts):
-        if words[:1] == ["cd"] and len(words) == 2:
-            folder = os.path.join(folder, words[1])
-        for one in _targets(words):
-            path = os.path.relpath(os.path.join(folder, one), top)
+    found = []
+    for part in parts:
+        for one in _targets(_words(part)):
+            path = os.path.relpath(os.path.join(top, cwd, part.where or ".", one), top)
             if not path.startswith("../") and path != "..":
                 found.append("" if path == "." else path)
     return found
@@ -59,8 +58,7 @@ def name_losses(baseline: TreeBaseline, targets: Iterable[str]) -> str:
     lost = sorted({one for target in targets for one in _losses(baseline, target)})
     if not lost:
         return ""
-    more = f" and {len(lost) - _MAX_NAMED} more" if len(lost) > _MAX_NAMED else ""
-    return f"`undo` could not put back: {', '.join(lost[:_MAX_NAMED])}{more}."
+    return f"`undo` could not put back: {list_some(lost, _MAX_NAMED)}."
 
 
 def _losses(baseline: TreeBaseline, target: str) -> Iterator[str]:

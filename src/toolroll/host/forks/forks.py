@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
+from toolroll.host.forks.fork import Fork, ForkChange, is_run_by_git, new_repositories, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
 from toolroll.host.forks.place import ForkHome
-from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
+from toolroll.host.forks.repository import RepositoryChange, RepositoryState, UnmergeableError
 from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.shell.command_result import CommandResult
 
 _MAX_OPEN = 1000
+_CLOSERS = 8  # threads
 _MAX_DIFF_CHARS = 10_000
 T = TypeVar("T")
 
@@ -65,7 +66,12 @@ class OpenFork:
 
 def write_diff(rows: Sequence[ForkChange]) -> str:
     """The differences of files as one patch; what no patch can hold is named."""
-    files = [_as_file(one) for one in rows if _is_file(one.base) or _is_file(one.fork)]
+    made = new_repositories(rows)
+    files = [
+        _as_file(one)
+        for one in rows
+        if (_is_file(one.base) or _is_file(one.fork)) and (not one.path.startswith(made) or is_run_by_git(one))
+    ]
     omitted = list_omitted(files)
     return build_patch(files) + (f"Not shown: {', '.join(omitted)}.\n" if omitted else "")
 
@@ -236,8 +242,8 @@ class Forks:
             found.fork.close()
 
     def close(self) -> None:
-        for number in list(self._open):
-            self.drop(number)
+        with ThreadPoolExecutor(_CLOSERS) as pool:  # to remove many folders is to wait for the disk
+            list(pool.map(self.drop, list(self._open)))
         if self._home is not None:
             self._home.close()
 

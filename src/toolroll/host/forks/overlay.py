@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import stat
 import struct
 import sys
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from io import FileIO
 
 from toolroll.host.forks.tree_copy import open_folder
 from toolroll.host.runtime.launcher import works_in_a_child
@@ -88,7 +90,38 @@ def _all_rights() -> Iterator[None]:
         _set_effective(0)
 
 
-def why_not(workspace: str) -> str:
+class MountTable:
+    """The mounts of this process. With many forks it is long, so it is read again only after others changed it."""
+
+    def __init__(self) -> None:
+        self._file: FileIO | None = None
+        self._rows = b""
+
+    def has_mounts_in(self, folder: str) -> bool:
+        """Whether something is mounted beneath a folder."""
+        if self._file is None:
+            self._file = open("/proc/self/mountinfo", "rb", buffering=0)  # noqa: SIM115
+            self._rows = self._file.readall()
+        elif self.take_change():
+            self._file.seek(0)
+            self._rows = self._file.readall()
+        return b" %s/" % os.fsencode(folder) in self._rows
+
+    def take_change(self) -> bool:
+        """Whether it has changed since the last call: after a mount of our own that need not be looked at."""
+        if self._file is None:
+            return False
+        changes = select.poll()
+        changes.register(self._file, select.POLLPRI)
+        return bool(changes.poll(0))
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def why_not(workspace: str, mounts: MountTable) -> str:
     """Why a workspace cannot be seen through an overlay, in words; empty if that may be tried."""
     if sys.platform != "linux":
         return "overlays need Linux"
@@ -96,10 +129,7 @@ def why_not(workspace: str) -> str:
         return "an ordinary user's program must call toolroll.allow_overlays() first; `toolroll try` does"
     if _SPECIAL.search(workspace):
         return "the path of the workspace holds a comma, colon, backslash or space"
-    with open("/proc/self/mountinfo", "rb") as file:
-        if b" %s/" % os.fsencode(workspace) in file.read():
-            return "other file systems are mounted in the workspace"
-    return ""
+    return "other file systems are mounted in the workspace" if mounts.has_mounts_in(workspace) else ""
 
 
 def mount(lower: str, upper: str, work: str, target: str) -> None:

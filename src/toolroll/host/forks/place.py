@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 
 from toolroll.host.files.copies import remove_tree
-from toolroll.host.forks.overlay import has_foreign_owner, unmount
+from toolroll.host.forks.overlay import MountTable, has_foreign_owner, unmount
 from toolroll.host.runtime.user_folders import cache_dir
 
 _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
@@ -36,7 +36,9 @@ class ForkPlace:
         return path
 
     def close(self) -> None:
-        _remove(self.path)
+        _unmount(self.path)
+        self.home.mounts.take_change()
+        remove_tree(self.path)
 
 
 class ForkHome:
@@ -51,6 +53,7 @@ class ForkHome:
         self._held = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._held, fcntl.LOCK_EX)
         self._numbers = itertools.count(1)
+        self.mounts = MountTable()
 
     def make_place(self) -> ForkPlace:
         return ForkPlace(os.path.join(self._path, str(next(self._numbers))), self._name, self)
@@ -61,6 +64,7 @@ class ForkHome:
         return has_foreign_owner(self._workspace)
 
     def close(self) -> None:
+        self.mounts.close()
         _remove_home(self._path)
         os.close(self._held)
         with suppress(OSError):
@@ -87,16 +91,15 @@ def sweep(above: str) -> None:
 def _remove_home(path: str) -> None:
     for name in os.listdir(path):
         if name != _LOCK:
-            _remove(os.path.join(path, name))
+            _unmount(os.path.join(path, name))
     remove_tree(path)
 
 
-def _remove(path: str) -> None:
+def _unmount(path: str) -> None:
     files = os.path.join(path, "files")
     with suppress(OSError):
         for name in os.listdir(files):
             unmount(os.path.join(files, name))
-    remove_tree(path)
 
 
 def _choose_folder(workspace: str) -> str:

@@ -104,6 +104,7 @@ class OverlayView(ForkView):
         if place.home.has_foreign_owner:
             raise OSError(errno.EOVERFLOW, "files of other users cannot be written in an overlay")
         overlay.mount(workspace, self._upper, place.folder(WORK), place.workspace)
+        place.home.mounts.take_change()
         self._since = time.time_ns()
 
     def touched(self, base: int, fork: int) -> Iterator[str]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Shell
 
 _MAX_OUTPUT_BYTES = 4_000_000  # of one answer
-_FORCE = "Commit or stash them first. To go on all the same, set `force`: an undo brings files back, not commits."
+_FORCE = "Commit or stash them first. To go on all the same, set `force`."
 _MAX_ERROR_CHARS = 20_000
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
 _ONGOING = (
@@ -161,11 +161,10 @@ class Repository:
             names = tuple(one if one[:1] in ":/" else os.path.normpath(f"{here}/{one}") for one in names)
         return str(self.run_plan(describe_stake(stake.kind, stake.verb, names)))
 
-    def quiet_variables(self) -> dict[str, Word]:
-        """The variables with which git only looks and runs no program of the repository's settings."""
+    def quiet_settings(self) -> dict[str, Word]:
+        """The settings with which git runs no program that those of the repository name."""
         self._names = self._names or self._list_names()
-        settings = {**quiet_settings(self._names), **self._user_settings()}
-        return {**ENVIRONMENT, **setting_variables(settings), "GIT_OPTIONAL_LOCKS": "0"}
+        return {**quiet_settings(self._names), **self._user_settings()}
 
     def _read(self, path: str) -> GitOutput:
         """The text of a file of the working tree."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.lsp.answers import FileReport, LocationList
+from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList, Problem
 from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
 from toolroll.host.lsp.servers import find_program
 from toolroll.result import ErrorCode, ToolError
@@ -16,7 +16,6 @@ from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import FileEdits, HoverText, Location, Problem
     from toolroll.host.lsp.client import LspClient
     from toolroll.host.lsp.diagnostics import CheckOutcome
     from toolroll.host.lsp.positions import PositionQuery
@@ -121,7 +120,7 @@ class LanguageServers:
         """Start the server for a file before anybody asks it, unless that takes long or it is a workspace's own."""
         server = self._pool.server(path, None)
         if not server.loads and find_program(replace(server, local=""), "") is not None:
-            self._pool.use(replace(server, local=""), token, lambda _: None)
+            self._pool.use(server, token, lambda _: None)
 
     def find_caused(
         self, server: LanguageServer, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken
@@ -131,6 +130,10 @@ class LanguageServers:
 
         deadline = self._pool.deadline(token)
         return self._pool.use(server, token, lambda client: find_caused(client, before, after, token, deadline))
+
+    def program(self, path: str) -> str:
+        """The name of the server that answers for a file; ToolError if there is none."""
+        return self._pool.server(path, None).program
 
     def previous(self, path: str) -> FileReport | None:
         return self._reports.get(path)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.lsp.servers import ALIASES, SERVERS, LanguageServer, find_program, language_of
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.jsonrpc.connection import GoneError
     from toolroll.host.lsp.client import LspClient
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
@@ -25,6 +24,7 @@ Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
 
 T = TypeVar("T")
 _MAX_MEMORY_BYTES = 4 << 30
+_BROKEN_SECONDS = 60.0  # in which a server that did not start is not tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,11 @@ class LspPool:
         self._lock = threading.Lock()
         self._starting: dict[str, threading.Lock] = {}
         self._clients: dict[str, LspClient] = {}
+        self._broken: dict[str, tuple[float, ToolError]] = {}
+        """Servers that did not start: until when they are left out, and why."""
 
     def server(self, path: str, language: str | None) -> LanguageServer:
-        """The server for a file; a ToolError says what to install."""
+        """The best server for a file that is installed and starts; a ToolError says what to install."""
         wanted = _language(path, language)
         known = [one for one in SERVERS if one.language == wanted]
         chosen = self.choice.get(wanted)
@@ -70,10 +72,13 @@ class LspPool:
         running = self._clients.get(wanted)
         if running is not None and running.connection.gone is None and running.server in usable:
             return running.server
-        found = next((one for one in usable if find_program(one, self.root.path)), None)
-        if found is None:
+        found = [one for one in usable if find_program(one, self.root.path)]
+        if not found:
             raise _missing_error(usable)
-        return found
+        works = next((one for one in found if self._error_of(one) is None), None)
+        if works is None:
+            raise self._error_of(found[0]) or _missing_error(usable)
+        return works
 
     def warm(self, path: str) -> LanguageServer | None:
         """The server for a file, if it is running."""
@@ -84,7 +89,10 @@ class LspPool:
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 
     def use(self, server: LanguageServer, token: CancelToken, action: Callable[[LspClient], T]) -> T:
-        """Run `action` with the client of a server; a server that ends meanwhile is restarted once."""
+        """Run `action` with the client of a server; a server that ends meanwhile is restarted once.
+
+        For one that does not start, the next server of the language answers.
+        """
         from toolroll.host.jsonrpc.connection import GoneError
 
         for last in (False, True):
@@ -93,7 +101,16 @@ class LspPool:
             except GoneError as gone:
                 if last or gone.memory:
                     raise _end_error(server, gone) from None
+            except ToolError:
+                if self._error_of(server) is None:
+                    raise
+                return self.use(self.server("", server.language), token, action)
         raise AssertionError
+
+    def _error_of(self, server: LanguageServer) -> ToolError | None:
+        """Why a server did not start a moment ago."""
+        until, error = self._broken.get(server.program, (0.0, None))
+        return error if time.monotonic() < until else None
 
     def running(self) -> list[RunningServer]:
         with self._lock:
@@ -140,7 +157,7 @@ class LspPool:
             return client
 
     def _start_with_retry(self, server: LanguageServer, token: CancelToken) -> LspClient:
-        """Start a server; if it ends during the start, try once more."""
+        """Start a server; if it ends during the start, try once more. A failure is remembered for a while."""
         from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 
         for last in (False, True):
@@ -150,13 +167,19 @@ class LspPool:
                 if gone.memory:
                     raise _end_error(server, gone) from None
                 if last:
-                    raise _unusable_error(server, str(gone)) from None
+                    raise self._leave_out(server, _unusable_error(server, str(gone))) from None
             except RefusedError as refused:
-                raise _unusable_error(server, f"refuses to start ({refused})") from None
+                error = _unusable_error(server, f"refuses to start ({refused})")
+                raise self._leave_out(server, error) from None
             except LateError:
                 message = f"The language server {server.program} did not start in {self.start_seconds:g} s."
-                raise ToolError(ErrorCode.TIMEOUT, message) from None
+                error = ToolError(ErrorCode.TIMEOUT, message)
+                raise error if token.remaining() <= 0 else self._leave_out(server, error) from None
         raise AssertionError
+
+    def _leave_out(self, server: LanguageServer, error: ToolError) -> ToolError:
+        self._broken[server.program] = time.monotonic() + _BROKEN_SECONDS, error
+        return error
 
     def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
         from toolroll.host.lsp.client import LspClient

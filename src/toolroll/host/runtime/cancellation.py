@@ -33,6 +33,12 @@ class CancelToken:
         at = time.monotonic() + seconds
         self.deadline = at if self.deadline is None else min(self.deadline, at)
 
+    def within(self, seconds: float) -> CancelToken:
+        """A token for a part of the work: cancelled together with this one, but its time is up earlier."""
+        part = CancelToken(min(seconds, self.remaining()))
+        part._event = self._cancelled()
+        return part
+
     def remaining(self) -> float:
         """Seconds until the deadline; infinite without one."""
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()

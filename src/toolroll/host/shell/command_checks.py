@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,8 +11,11 @@ from typing import TYPE_CHECKING
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.shell.command_launcher import Word
     from toolroll.policy.commands import CommandRules
     from toolroll.policy.decision import Rule
+
+_GIT = re.compile(r"\bgit\b")
 
 
 @lru_cache(maxsize=8)  # the rules index their tables
@@ -33,6 +38,11 @@ def only_reads(text: str) -> bool:
     from toolroll.policy.commands import TERMINAL, judge
 
     return judge(text, TERMINAL).decision == "allow"
+
+
+def mentions_git(argv: Sequence[Word]) -> bool:
+    """Whether a shell is to run a text with the word git."""
+    return len(argv) > 1 and argv[-2] == "-c" and isinstance(argv[-1], str) and _GIT.search(argv[-1]) is not None
 
 
 def check_text(text: str) -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,6 +21,7 @@ from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
 from toolroll.policy.limits import Limits
+from toolroll.policy.network import credential_variables
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.approval.guard import Guard
     from toolroll.host.capture.capture import CaptureWatch, Writer
+    from toolroll.host.network.gate import HostGate
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
@@ -115,8 +117,8 @@ class StartedCommand:
     """What it has changed in the workspace, as far as that is known by now."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Its environment without what earlier commands have exported."""
-    refused: Callable[[float], list[str]] = lambda _: []
-    """Which hosts commands were refused since a time, in words."""
+    gate: HostGate | None = None
+    """Knows which hosts commands were refused."""
     access: AccessRules | None = None
     """What it may reach."""
 
@@ -125,9 +127,13 @@ class StartedCommand:
         alias = self.access.alias if self.access is not None else ""
         return text.replace(self.access.write[0], alias) if self.access is not None and alias else text
 
+    def refused(self) -> list[str]:
+        """Which hosts commands were refused since it was started, in words."""
+        return [] if self.gate is None else self.gate.lines(self.at)
+
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
-        return [*self.refused(self.at), *self.restored, *([note(self.auto_run)] if self.auto_run else [])]
+        return [*self.refused(), *self.restored, *([note(self.auto_run)] if self.auto_run else [])]
 
     def job_notes(self) -> list[str]:
         """The same for a job, with what it has changed."""
@@ -152,7 +158,8 @@ class CommandLauncher:
         self._policy = guard.policy
         self._network = CommandNetwork(guard, environ, root.folders)
         self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
-        self._environ = environ
+        hidden = credential_variables(self._policy.credentials)
+        self._environ = {name: value for name, value in environ.items() if name not in hidden} if hidden else environ
         self._git = git
         self._launcher = launcher
         self._identity: Mapping[str, str] | None = None
@@ -220,7 +227,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, given, self._network.lines, access
+        told = *watched.notes, given, self._network.gate, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
@@ -270,10 +277,10 @@ class CommandLauncher:
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
 
-    def variable(self, name: str) -> str:
-        """A variable that commands get from us; empty if they get none."""
+    def variables(self) -> Mapping[str, str]:
+        """The variables that commands get from us."""
         self.temp()
-        return self._env.get(name, "")
+        return self._env
 
     def close(self) -> None:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""

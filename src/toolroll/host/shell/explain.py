@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import is_beneath
+from toolroll.host.runtime.launcher import AccessRules, is_beneath
 from toolroll.host.sandbox.mount_plan import is_visible, resolve_paths
 from toolroll.host.sandbox.tiers import Tier
 from toolroll.text.shell.denials import Denial, find_denials
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import AccessRules
     from toolroll.host.shell.command_launcher import StartedCommand
 
 _OWN_TEMP = ("/tmp", "/var/tmp", "/dev/shm")  # under bubblewrap each command has its own
@@ -29,7 +28,7 @@ def explain(output: str, launched: StartedCommand) -> str:
     """
     if launched.tier == Tier.NONE or launched.access is None:
         return ""
-    if refused := launched.refused(launched.at):
+    if refused := launched.refused():
         return refused[-1]
     for denial in find_denials(output):
         if said := _explain_one(denial, launched, launched.access):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from toolroll.policy.rules import Policy
 
 _LOOK_SECONDS = 10.0
-_GIT = re.compile(r"\bgit\b")
 
 
 class GitLook(Protocol):
@@ -30,8 +28,8 @@ class GitLook(Protocol):
         """What would be lost, by name."""
         ...
 
-    def quiet_variables(self) -> dict[str, Word]:
-        """The variables with which git runs no program that the repository's settings name."""
+    def quiet_settings(self) -> dict[str, Word]:
+        """The settings with which git runs no program that those of the repository name."""
         ...
 
 
@@ -42,26 +40,30 @@ FindRepository = Callable[[str, float], GitLook]
 def name_losses(judgement: Judgement, cwd: str, find: FindRepository) -> Judgement:
     """The judgement with a question about the work that git commands would lose, if there is any."""
     from toolroll.policy.commands import JudgedPart
-    from toolroll.policy.git import find_stake
+    from toolroll.policy.git import find_folder, find_stake
 
     if judgement.decision == "deny":
         return judgement
     for part in judgement.parts:
         if part.by_rule or not part.words or part.words[0].rpartition("/")[2] != "git":
             continue
-        loss = ""
-        if stake := find_stake(part.words):
+        loss, stake = "", find_stake(part.words)
+        if stake and part.where is None:
+            loss = f"`git {stake.verb}` may lose work: the folder that it runs in is not known before it runs."
+        elif stake:
+            folder = _join(cwd, part.where, find_folder(part.words))
             with suppress(ToolError, OSError):  # no repository, or none in reach: git will say so itself
-                loss = find(cwd, _LOOK_SECONDS).find_loss(stake, cwd)
+                loss = find(folder, _LOOK_SECONDS).find_loss(stake, folder)
         if loss:
             asked = JudgedPart(part.words, part.text, "ask", loss, firm=True)
             return replace(judgement, decision="ask", reason=loss, parts=(*judgement.parts, asked))
     return judgement
 
 
-def mentions_git(argv: Sequence[Word]) -> bool:
-    """Whether a shell is to run a text with the word git."""
-    return len(argv) > 1 and argv[-2] == "-c" and isinstance(argv[-1], str) and _GIT.search(argv[-1]) is not None
+def _join(start: str, *folders: str | None) -> str:
+    """The folder that a command runs in; the one where it starts if there is none of that name, so that `cd` fails."""
+    found = os.path.normpath(os.path.join(start, *(os.path.expanduser(one or ".") for one in folders)))
+    return found if os.path.isdir(found) else start
 
 
 def quieten(
@@ -79,12 +81,13 @@ def quieten(
     """
     from toolroll.policy.commands import judge
 
-    asks = Effect.SHELL in policy.ask or policy.commit != "auto"
-    if how.get("writes") != "nothing" and not (asks and judge(text).decision == "allow"):
+    asks, judged = Effect.SHELL in policy.ask or policy.commit != "auto", judge(text)
+    if how.get("writes") != "nothing" and not (asks and judged.decision == "allow"):
         return True, extra
     how["writes"] = "nothing"
-    variables: Mapping[str, Word] = {**ENVIRONMENT, **setting_variables(quiet_settings(()))}
-    if find is not None:
+    settings: dict[str, Word] = {**quiet_settings(())}
+    start = os.path.join(root, how["cwd"])
+    for folder in {_join(start, part.where) for part in judged.parts}:
         with suppress(ToolError, OSError):  # there is no repository yet
-            variables = find(os.path.join(root, how["cwd"]), _LOOK_SECONDS).quiet_variables()
-    return False, {**variables, **extra}
+            settings |= find(folder, _LOOK_SECONDS).quiet_settings() if find is not None else {}
+    return False, {**ENVIRONMENT, **setting_variables(settings), "GIT_OPTIONAL_LOCKS": "0", **extra}

@@ -30,18 +30,28 @@ def find_environment(root: str, folder: str = ".") -> str | None:
 
 
 def find_python(root: str, folder: str, variables: Mapping[str, str]) -> str:
-    """The Python of a folder: that of its environment, else of the active one, else the one that runs us."""
+    """The Python of a folder: that of its environment, else of the active one, else the first on PATH, else ours."""
+    import shutil
+
+    if found := find_environment(root, folder) or _find_active(variables):
+        return f"{found}/bin/python"
+    path = variables.get("PATH", os.defpath)
+    return shutil.which("python3", path=path) or shutil.which("python", path=path) or sys.executable
+
+
+def environment_variables(root: str, folder: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """What makes a shell run the Python that `find_python` finds; nothing where it does so already."""
+    path = variables.get("PATH", "")
+    if found := find_environment(root, folder):
+        return {"PATH": f"{found}/bin:{path}", "VIRTUAL_ENV": found}
+    active = _find_active(variables)
+    return {"PATH": f"{active}/bin:{path}"} if active and f"{active}/bin" not in path.split(":") else {}
+
+
+def _find_active(variables: Mapping[str, str]) -> str | None:
+    """The environment that was active where toolroll was started."""
     active = (variables.get(name) for name in _ACTIVE)
-    for one in (find_environment(root, folder), *active):
-        if one and os.access(f"{one}/bin/python", os.X_OK):
-            return f"{one}/bin/python"
-    return sys.executable
-
-
-def environment_variables(root: str, folder: str, path: str) -> dict[str, str]:
-    """What makes a shell use the environment of a folder; nothing where there is none."""
-    found = find_environment(root, folder)
-    return {"PATH": f"{found}/bin:{path}", "VIRTUAL_ENV": found} if found else {}
+    return next((one for one in active if one and os.access(f"{one}/bin/python", os.X_OK)), None)
 
 
 def names_program(text: str, root: str, folder: str) -> bool:
@@ -55,6 +65,8 @@ def names_program(text: str, root: str, folder: str) -> bool:
         return True
 
 
-def name_python(output: str, python: str) -> str:
-    """A sentence that names the Python, where its output says that a module is missing."""
-    return f"Ran with {python}." if "ModuleNotFoundError: " in output else ""
+def name_python(output: str, python: str, path: str = "") -> str:
+    """A sentence that names the Python: where a module is missing, or it is neither the project's nor on this PATH."""
+    folder = os.path.dirname(python)
+    known = not path or folder in path.split(":") or os.path.basename(os.path.dirname(folder)) in _FOLDERS
+    return f"Ran with {python}." if "ModuleNotFoundError: " in output or not known else ""

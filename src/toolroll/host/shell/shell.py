@@ -16,7 +16,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.shell.command_checks import check_text, command_rules, only_reads
+from toolroll.host.shell.command_checks import check_text, command_rules, mentions_git, only_reads
 from toolroll.host.shell.command_launcher import (
     CommandLauncher,
     SealedText,
@@ -27,7 +27,7 @@ from toolroll.host.shell.command_launcher import (
     prepare_words,
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
-from toolroll.host.shell.git_advice import FindRepository, mentions_git, name_losses, quieten
+from toolroll.host.shell.git_advice import FindRepository, name_losses, quieten
 from toolroll.host.shell.interpreter import environment_variables, find_python, names_program
 from toolroll.host.shell.output import report_lines
 from toolroll.host.shell.shell_memory import (
@@ -62,7 +62,7 @@ _NOT_REPORTED = (
     "The next command finds the folder and variables as they were before this one, "
     "which was ended, or replaced its shell or the trap of its exit."
 )
-_QUICK = 1.0  # seconds: a job that fails at once is reported at once
+QUICK_SECONDS = 1.0  # a job that fails at once is reported at once
 
 
 class NamesBaseError(ToolError):
@@ -165,7 +165,7 @@ class Shell:
         how |= {"exported": {**own, **(environment.TERMINAL if tty else {}), **used}}
         how |= {"captured": trust != "reads" or not only_reads(text)}
         reports = program == "bash" and choice.remember != "nothing" and not background and not tty
-        with ShellReport(self._launcher.variable("BASH_ENV")) as report, self._argv(text, program) as argv:
+        with ShellReport(self._launcher.variables().get("BASH_ENV", "")) as report, self._argv(text, program) as argv:
             if background:
                 ran = self._run_job(argv, text, cwd=here, **how)
             else:
@@ -177,12 +177,12 @@ class Shell:
             notes += self._remember(choice, os.path.normpath(here), found, ({**ran.launched.first, **own}, withheld))
         elif reports and ran.job is None and may_change(text):
             notes.append(_NOT_REPORTED)
-        python = f"{own['VIRTUAL_ENV']}/bin/python" if own and "PATH" not in used else ""
+        python = self.python(here) if ran.status and trust != "reads" and "PATH" not in used else ""
         return replace(ran, note="\n".join(filter(None, notes)), python=python)
 
     def _project_variables(self, folder: str) -> dict[str, str]:
         """What puts the environment of a project in the workspace first on PATH."""
-        return environment_variables(self._root.path, folder, self._launcher.variable("PATH"))
+        return environment_variables(self._root.path, folder, self._launcher.variables())
 
     def _is_folder(self, path: str) -> bool:
         try:
@@ -195,7 +195,7 @@ class Shell:
         """Start a job; it reads what is written to it."""
         self.jobs.check()
         how.pop("detach_after", None)
-        return self._settle(self._start(argv, seconds=None, **{**how, "reads": True}), text, patience=_QUICK)
+        return self._settle(self._start(argv, seconds=None, **{**how, "reads": True}), text, patience=QUICK_SECONDS)
 
     def _remember(
         self,
@@ -366,7 +366,7 @@ class Shell:
 
     def python(self, folder: str = ".") -> str:
         """The Python that code in a folder of this workspace runs with."""
-        return find_python(self._root.path, folder, self.environment)
+        return find_python(self._root.path, folder, self._launcher.variables())
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
@@ -478,7 +478,9 @@ class Shell:
             why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
-        shown, judgement = show_variables(variables), self._capture.name_losses(judgement, cwd or ".", call)
+        if judgement.decision == "ask":
+            judgement = self._capture.name_losses(judgement, cwd or ".", call)
+        shown = show_variables(variables)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)
 
     def _warn(self, judgement: Judgement, cwd: str) -> Judgement:

@@ -6,7 +6,7 @@ Front: `judge`. Imports only `policy.decision`.
 from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, PUBLISHING, GitRule
 from toolroll.policy.git.stakes import GitStake, find_stake
 from toolroll.policy.git.values import check_value
-from toolroll.policy.git.verdict import find_loss, judge
+from toolroll.policy.git.verdict import find_folder, find_loss, judge
 
 __all__ = [
     "DESTRUCTIVE",
@@ -15,6 +15,7 @@ __all__ = [
     "GitRule",
     "GitStake",
     "check_value",
+    "find_folder",
     "find_loss",
     "find_stake",
     "judge",

@@ -28,7 +28,7 @@ class GitStake:
     kind: StakeKind
     verb: str
     names: tuple[str, ...] = ()
-    """Paths, all when empty; of a rebase the new base, of a push the remote and its branch."""
+    """Paths from where it runs, all when empty; of a rebase the new base, of a push the remote and its branch."""
 
 
 def find_stake(argv: Sequence[str]) -> GitStake | None:
@@ -49,7 +49,7 @@ def _judge(call: GitCall) -> tuple[StakeKind | None, tuple[str, ...]]:
     if restores or (key == "checkout" and takes_files(words)):
         return "changes", paths
     if key == "clean" and words.has(_FORCED):
-        return "ignored" if words.has(_IGNORED) else "untracked", paths
+        return "ignored" if words.has(_IGNORED) else "untracked", paths or (".",)
     if key == "rebase" and not words.has(_CONTINUES):
         return "pushed", tuple(words.names[:1]) or ("@{upstream}",)
     if key == "commit" and words.has(_AMEND):

@@ -71,6 +71,23 @@ def read_call(argv: Sequence[str]) -> GitCall | None:
     return _read(words[0], words[1:]) if words else None
 
 
+def find_folder(argv: Sequence[str]) -> str:
+    """The folder that a command which begins with "git" works in, from where it starts: `-C`, `--work-tree`."""
+    words, folder, tree = list(argv[1:]), ".", ""
+    while words and words[0].startswith("-"):
+        name, _, value = words.pop(0).partition("=")
+        value = words.pop(0) if name in _WITH_VALUE and not value and words else value
+        if name == "-C":
+            folder = _join(folder, value)
+        elif name == "--work-tree":
+            tree = value
+    return _join(folder, tree)
+
+
+def _join(folder: str, path: str) -> str:
+    return path if path.startswith("/") else f"{folder}/{path}" if path else folder
+
+
 def _final_refspec(call: GitCall) -> str | None:
     return places.lost(call.key, call.words) if call.key in ("push", "send-pack") else None
 

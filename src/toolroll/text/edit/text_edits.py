@@ -52,6 +52,11 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a word belongs to a language itself, as far as that is known."""
+    return any(name in words for words in _RESERVED.values())
+
+
 def holds(text: str, name: str) -> bool:
     """Whether a name stands somewhere in a text, as a word of its own."""
     return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None

@@ -9,6 +9,7 @@ from toolroll.host.context import Context
 from toolroll.host.lsp.answers import Location
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text.code.syntax.resolution import DefinedSymbol
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 
@@ -37,6 +38,7 @@ class Defined:
     symbol: str
     places: list[Place]
     hint: str = ""
+    note: str = ""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.places)) or f"No definition of {self.symbol!r} is known. {self.hint}"
@@ -45,18 +47,31 @@ class Defined:
 @tool(Effect.READ, rare=True)
 def definition(
     ctx: Context,
-    path: Annotated[FilePath, "File that holds the name."],
-    line: Annotated[int, Field(ge=1), "Its line, from 1."],
-    character: Annotated[int, Field(ge=1), "Any character of the name in that line, from 1."],
+    symbol: Annotated[str | None, Field(min_length=1, max_length=500), "Name, such as parse or Parser.parse."] = None,
+    path: Annotated[FilePath | None, "File or folder that has it."] = None,
+    line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
+    character: Annotated[int | None, Field(ge=1), "Any character of the name in that line."] = None,
     *,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
 ) -> Defined:
-    """Find where the name at a place in code is defined, by a language server."""
-    document = ctx.files.peek(path)
-    found = ctx.servers.definition(document.path, line, character, ctx.token, language).found
-    places = Positions(document.text)
-    hint = "" if found else places.hint(line)
-    return Defined(places.word(line, character), [_place(ctx, one) for one in found], hint)
+    """Tell where a name in code is defined, by the name or by a line that has it."""
+    lookup = ctx.lookup
+    if symbol is not None and line is None and (known := lookup.definitions(symbol, path or ".")):
+        return Defined(symbol, [_defined(one) for one in known])
+    target = lookup.locate("definition", symbol, path, line, character)
+    place = (target.path, target.line, target.character)
+    found, failed = lookup.ask(lambda token: ctx.servers.definition(*place, token, language).found)
+    if failed is not None:
+        if not (known := lookup.define_by_name(target)):
+            raise failed
+        return Defined(target.name, [_defined(one) for one in known], note=f"(By name: {failed.message})")
+    found = found or []
+    hint = "" if found else Positions(lookup.text(target.path)).hint(target.line)
+    return Defined(target.name, [_place(ctx, one) for one in found], hint)
+
+
+def _defined(one: DefinedSymbol) -> Place:
+    return Place(one.path, one.tag.name_line, one.tag.column, one.tag.text)
 
 
 def _place(ctx: Context, one: Location) -> Place:

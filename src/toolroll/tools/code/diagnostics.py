@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,17 +70,18 @@ class Problems:
         return {path: list(group) for path, group in groupby(ordered, key=lambda row: row.path)}
 
     def __str__(self) -> str:
-        found = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in self.counts.items() if count)
+        found = ", ".join(counted(count, name) for name, count in self.counts.items() if count)
         return "\n".join([*map(str, self.rows), f"{counted(self.files, 'file')} checked: {found or 'no problems'}."])
 
 
 @tool(Effect.READ, rare=True)
 def diagnostics(
     ctx: Context,
-    files: Annotated[list[str], "Files, folders or globs, such as src/**/*.py."],
+    files: Annotated[list[str] | None, "Files, folders or globs, such as src/**/*.py."] = None,
     severity: Annotated[Wanted, "Show what is at least so bad."] = "warning",
     limit: Annotated[int, Field(ge=1), "Most problems to show."] = 100,
-    new_only: Annotated[bool, "Only what the last call for these files did not find."] = False,
+    new_only: Annotated[bool, "Only what the last call for these files did not report."] = False,
+    symbol: Annotated[str | None, "Only the lines of this definition, such as Parser.parse."] = None,
     *,
     exactly: Annotated[bool, "Show this severity only, nothing worse."] = False,
     snippets: Annotated[bool, "Show the lines around each problem."] = False,
@@ -87,14 +89,19 @@ def diagnostics(
     folder: Annotated[FilePath, "Folder that relative names start from."] = ".",
 ) -> Problems:
     """Check files with a language server: the errors and warnings of the code as it is now."""
-    paths = resolve_files(ctx.files, ctx.search, ctx.token, files, language, folder)
+    span = range(1, sys.maxsize)
+    if symbol is not None:
+        target = ctx.lookup.locate("diagnostics", symbol, files[0] if files else None, None, None)
+        files = [target.path]
+        span = range(target.symbol.tag.line, target.symbol.tag.end_line + 1) if target.symbol else span
+    paths = resolve_files(ctx.files, ctx.search, ctx.token, ["."] if files is None else files, language, folder)
     reports = ctx.servers.diagnose(paths[:_MOST_FILES], ctx.token, language)
     unknown = {one.path: one.reason for one in reports if one.problems is None}
     if len(unknown) == len(reports):
         raise ToolError(reports[0].code or ErrorCode.EXECUTION, _why(unknown), details=unknown)
     last = {one.path: ctx.servers.previous(one.path) if new_only else None for one in reports}
     ctx.servers.remember(reports)
-    rows = [row for one in reports for row in _rows(one, last[one.path], snippets)]
+    rows = [row for one in reports for row in _rows(one, last[one.path], snippets) if row.line in span]
     least = len(SEVERITIES) if severity == "all" else SEVERITIES.index(severity)
     shown = SEVERITIES[least if exactly and severity != "all" else 0 : least + 1]
     wanted = sorted((row for row in rows if row.severity in shown), key=_order)
@@ -116,20 +123,13 @@ def _order(row: Row) -> tuple[int, str, int, int]:
 
 def _rows(report: FileReport, last: FileReport | None, snippets: bool) -> list[Row]:
     found: Sequence[Problem] = find_new_problems(last, report) if last else report.problems or []
-    text = lines.split_bare(report.text) if snippets else []
     made = []
     for one in found:
         at = one.range
         where = (report.path, at.line, at.character, at.end_line, at.end_character)
-        snippet = _snippet(text, at.line) if snippets else ""
+        snippet = lines.show_around(report.text, at.line, 1) if snippets else ""
         made.append(Row(*where, one.severity, one.message, one.code, one.source, snippet))
     return made
-
-
-def _snippet(text: Sequence[str], line: int) -> str:
-    """A line with the one before and the one after it; a mark shows which one is meant."""
-    around = range(max(1, line - 1), min(len(text), line + 1) + 1)
-    return "\n".join(f"{'>' if at == line else ' '} {at}: {text[at - 1]}" for at in around)
 
 
 def _why(unknown: dict[str, str]) -> str:

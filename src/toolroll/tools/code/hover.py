@@ -11,6 +11,7 @@ from toolroll.host.lsp.answers import Location, Range
 from toolroll.host.lsp.servers import language_of
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines
+from toolroll.text.code.syntax.resolution import DefinedSymbol
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 
@@ -36,6 +37,7 @@ class About:
     language: str
     hint: str = ""
     """When there is nothing to tell: which words the line has."""
+    note: str = ""
 
     @property
     def position(self) -> dict[str, int]:
@@ -57,9 +59,10 @@ class About:
 @tool(Effect.READ, rare=True)
 def hover(
     ctx: Context,
-    path: Annotated[FilePath, "File that holds the name."],
-    line: Annotated[int, Field(ge=1), "Its line, from 1."],
-    character: Annotated[int, Field(ge=1), "Any character of the name in that line, from 1."],
+    symbol: Annotated[str | None, Field(min_length=1, max_length=500), "Name, such as parse or Parser.parse."] = None,
+    path: Annotated[FilePath | None, "File or folder that has it."] = None,
+    line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
+    character: Annotated[int | None, Field(ge=1), "Any character of the name in that line."] = None,
     *,
     definition: Annotated[bool, "Tell where it is defined too."] = False,
     context: Annotated[int, Field(ge=0), "Lines to show around it."] = 0,
@@ -67,24 +70,38 @@ def hover(
     span: Annotated[bool, "Tell which characters the name has."] = True,
     first: Annotated[int, "What the first character of a line is counted as in errors."] = 1,
 ) -> About:
-    """Tell the type and documentation of the name at a place in code, by a language server."""
-    document = ctx.files.peek(path)
-    places = Positions(document.text)
-    places.offset(line, character, first)
-    place = (document.path, line, character, ctx.token, language)
-    found = ctx.servers.hover(*place)
+    """Tell the type and documentation of a symbol, by its name or by a line that has it."""
+    lookup = ctx.lookup
+    if character is not None and path is not None and line is not None:  # errors count characters from `first`
+        Positions(ctx.files.peek(path).text).offset(line, character, first)
+    target = lookup.locate("hover", symbol, path, line, character)
+    text = ctx.files.at(".").peek(target.path).text
+    place = (target.path, target.line, target.character)
+    found, failed = lookup.ask(lambda token: ctx.servers.hover(*place, token, language))
+    defined = []
+    if definition and found:
+        defined = lookup.ask(lambda token: ctx.servers.definition(*place, token, language).found)[0] or []
+    known = lookup.define_by_name(target)[:1] if failed else []
+    if failed and not known:
+        raise failed
     return About(
-        path=document.path,
-        line=line,
-        character=character,
-        symbol=places.word(line, character),
-        markdown=clean(found.markdown) if found else "",
+        path=target.path,
+        line=target.line,
+        character=target.character,
+        symbol=target.name,
+        markdown=clean(found.markdown) if found else "".join(map(_signature, known)),
         range=found.range if found and span else None,
-        definition=ctx.servers.definition(*place).found if definition and found else [],
-        context=_around(document.text, line, context) if context else "",
-        language=language or language_of(document.path) or "",
-        hint="" if found else places.hint(line, first),
+        definition=defined,
+        context=lines.show_around(text, target.line, context) if context else "",
+        language=language or language_of(target.path) or "",
+        hint="" if found else Positions(text).hint(target.line, first),
+        note=f"(By syntax: {failed.message})" if failed else "",
     )
+
+
+def _signature(one: DefinedSymbol) -> str:
+    """What syntax tells of a definition."""
+    return f"```{one.tags.language}\n{one.tag.text}\n```\n\nDefined in {one.path}:{one.tag.name_line}."
 
 
 def clean(markdown: str) -> str:
@@ -99,9 +116,3 @@ def _plain(text: str) -> str:
 
     text = _LINK.sub(r"\1", _RULE.sub("", text))
     return html.unescape(_ESCAPED.sub(r"\1", text)).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _around(text: str, line: int, count: int) -> str:
-    every = lines.split_bare(text)
-    shown = range(max(1, line - count), min(len(every), line + count) + 1)
-    return "\n".join(f"{'>' if at == line else ' '} {at}: {every[at - 1]}" for at in shown)

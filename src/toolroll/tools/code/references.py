@@ -1,4 +1,4 @@
-"""Find where a symbol is defined and used."""
+"""Find where a symbol is defined and used, and what calls it or is called by it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from toolroll.host.code.structure import StructureScan
+from toolroll.host.code.symbol_uses import Direction, FoundSymbol, SymbolUses, UseFinder, UsePlace
 from toolroll.host.context import Context
-from toolroll.host.search.search import Query
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
+from toolroll.text import names
 from toolroll.text.code.syntax import symbols
-from toolroll.text.code.syntax.model import Tags
-from toolroll.text.code.syntax.symbols import SymbolPlace
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
+
+_MOST_UNSURE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A definition or a use: file, position, kind, and the line."""
+    """A definition or a use: file, position, kind, the line, and the function or class around it."""
 
     path: str
     line: int
     column: int
     kind: str
     text: str
+    within: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.kind}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class UseGroup:
+    """The uses of one definition. `server` resolved them; without one they are by name."""
+
+    definition: str
+    server: str
+    uses: list[Reference]
+    unsure: list[Reference]
+    """Uses of the name on something whose type is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,72 +54,91 @@ class References:
     total: int
     files: int
     note: str
+    groups: list[UseGroup]
+    kind: Direction = "uses"
     status: Status = "success"
     more: Suggestion | None = None
+
+    @property
+    def resolved(self) -> bool:
+        return bool(self.groups) and all(group.server for group in self.groups)
 
     def __str__(self) -> str:
         if not self.definitions and not self.uses:
             return f"{self.symbol} is neither defined nor used."
-        defined = f"{counted(len(self.definitions), 'definition')} of {self.symbol}"
-        used = f"{counted(self.total, 'use')} in {counted(self.files, 'file')}"
-        return "\n".join([defined, *map(_line, self.definitions), used, *map(_line, self.uses)])
+        lines = [f"{counted(len(self.definitions), 'definition')} of {self.symbol}", *map(str, self.definitions)]
+        word = {"uses": "use", "callers": "call", "callees": "call"}[self.kind]
+        lines.append(f"{counted(self.total, word)} in {counted(self.files, 'file')}{_how(self.groups)}")
+        left = len(self.uses)
+        for group in self.groups:
+            lines += [f"of {group.definition}{_how([group])}:"] * (len(self.groups) > 1)
+            lines += [f"{one} (in {one.within})" if self.kind != "uses" else str(one) for one in group.uses[:left]]
+            left -= min(left, len(group.uses))
+            if group.unsure:
+                lines.append(
+                    f"{len(group.unsure)} more by name: may include others, the type before the dot is unknown"
+                )
+                lines += map(str, group.unsure[:_MOST_UNSURE])
+        return "\n".join(lines)
 
 
 @tool(Effect.READ, rare=True)
 def references(
     ctx: Context,
-    symbol: Annotated[str, Field(min_length=1, max_length=500), "Name of it, such as parse or Parser.parse."],
-    path: Annotated[FilePath, "Folder or file."] = ".",
+    symbol: Annotated[
+        str | None, Field(min_length=1, max_length=500), "Name of it, such as parse or Parser.parse."
+    ] = None,
+    path: Annotated[FilePath, "File that defines it, or folder or file to search."] = ".",
+    line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
+    kind: Annotated[Direction, "Uses, or only what calls it, or what it calls."] = "uses",
     *,
     limit: Annotated[int, Field(ge=1), "Most uses to show."] = 200,
     include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> References:
-    """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
-    wanted = symbols.parse_symbol(symbol)
-    where = ctx.structure.resolve_path(ctx.files, path)
-    # Beyond ASCII, the bytes of a name depend on the encoding of the file.
-    holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
-    scan = ctx.structure.scan(where, holds=holds, wanted=lambda one: one.code, include=include, token=ctx.token)
-    found = [
-        (one, place)
-        for one, tags in scan.found
-        for place in symbols.find_places(tags, ctx.structure.source_of(one), wanted, one)
-    ]
-    defined = [_make_reference(one, place) for one, place in found if place.definition]
-    # The type of x in `x.method` is unknown; it counts if a class here has such a method.
-    used = [(one, place) for one, place in found if not place.definition and (place.sure or defined)]
-    if not defined and not used:
-        return _not_found(symbol, path, scan, ctx.structure.similar_names(wanted.name, where, ctx.token))
-    return References(
-        symbol=symbol,
-        definitions=defined,
-        uses=[_make_reference(one, place) for one, place in used[:limit]],
-        total=len(used),
-        files=len({one for one, _ in used}),
-        note=_note(used, limit, str(scan) if scan.stopped or scan.skipped or scan.others else ""),
-        status="partial" if scan.stopped else "success",
-    )
+    """Find the uses of a symbol and its definitions, in code, not in comments or strings: resolved, or by name."""
+    found = UseFinder(ctx.lookup).find(symbol, path, line, kind, include)
+    groups = [_group(one) for one in found.groups]
+    if not groups and found.others:  # the name of something outside
+        groups = [UseGroup("", "", [_reference(row) for row in found.others], [])]
+    uses = [use for group in groups for use in group.uses]
+    defined = [_reference(row) for one in found.groups for row in one.definitions]
+    if not defined and not uses:
+        near = ctx.structure.similar_names(symbols.parse_symbol(found.name).name, found.where, ctx.token)
+        said = [str(found.scan), *([f"Did you mean {' or '.join(map(repr, near))}?"] if near else [])]
+        more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
+        return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], kind, more=more)
+    notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] if len(uses) > limit else []
+    notes += _notes(found)
+    files = len({use.path for use in uses})
+    note = f"({' '.join(notes)})" if notes else ""
+    status: Status = "partial" if found.scan.stopped else "success"
+    return References(found.name, defined, uses[:limit], len(uses), files, note, groups, kind, status)
 
 
-def _make_reference(path: str, place: SymbolPlace) -> Reference:
-    return Reference(path, place.line, place.column, place.kind, place.text)
+def _group(one: SymbolUses) -> UseGroup:
+    where = f"{one.symbol.tag.path} in {names.show_name(one.symbol.path)}:{one.symbol.tag.name_line}"
+    return UseGroup(where, one.server, list(map(_reference, one.uses)), list(map(_reference, one.unsure)))
 
 
-def _line(one: Reference) -> str:
-    return f"{one.path}:{one.line}:{one.column}: {one.kind}: {one.text}"
+def _reference(row: UsePlace) -> Reference:
+    place = row.place
+    return Reference(row.path, place.line, place.column, place.kind, place.text, row.within)
 
 
-def _note(used: Sequence[tuple[str, SymbolPlace]], limit: int, seen: str) -> str:
-    notes = [f"{limit} of {len(used)} uses shown (limit reached)."] if len(used) > limit else []
-    unsure = sum(not place.sure for _, place in used)
-    notes += [f"{unsure} of the uses are told by their name only."] if unsure else []
-    notes += [seen] if seen else []
-    return f"({' '.join(notes)})" if notes else ""
+def _how(groups: Sequence[UseGroup]) -> str:
+    servers = {group.server for group in groups}
+    if len(servers) != 1:
+        return ""
+    server = servers.pop()
+    return f", resolved by {server}" if server else ", by name: may include others"
 
 
-def _not_found(symbol: str, path: str, scan: StructureScan[Tags], near: list[str]) -> References:
-    """The answer for an unknown symbol: what was searched, and similar names."""
-    notes = [str(scan)]
-    notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
-    more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
-    return References(symbol, [], [], 0, 0, f"({' '.join(notes)})", more=more)
+def _notes(found: FoundSymbol) -> list[str]:
+    groups, scan = found.groups, found.scan
+    notes = list(dict.fromkeys(f"By name: {one.reason.rstrip('.')}." for one in groups if one.reason))
+    notes += [f"Also calls what is defined elsewhere: {', '.join(dict.fromkeys(found.outside))}."] * bool(found.outside)
+    if groups and found.others:
+        notes.append(f"{counted(len(found.others), 'other place')} with this name left out: of something else.")
+    if any(not one.complete for one in groups):
+        notes.append("The server did not see all files with the name: some uses may be missing.")
+    return [*notes, str(scan)] if scan.stopped or scan.skipped or scan.others else notes

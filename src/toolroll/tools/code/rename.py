@@ -9,7 +9,7 @@ from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
-from toolroll.host.search.search import GrepRow, Query, Scope
+from toolroll.host.search.search import Query, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
@@ -99,11 +99,7 @@ def _left(ctx: Context, old: str, new: str) -> list[str]:
     if not old or old == new:
         return []
     found = ctx.search.grep(Query(old, literal=True, whole_word=True), Scope(), sort="path", token=ctx.token)
-    return [_place(row) for row in found.rows]
-
-
-def _place(row: GrepRow) -> str:
-    return f"{row.path}:{row.line}"
+    return [f"{row.path}:{row.line}" for row in found.rows]
 
 
 def _taken(new: str, paths: list[str]) -> str:

@@ -52,7 +52,7 @@ def bash(
 
     def start(ctx: Context) -> CommandResult:
         soon = _TERMINAL_SECONDS if tty and wait is None else wait
-        where, after = ctx.files.where(cwd or ".")[1], _patience(ctx, detach and (not forked or tty), soon)
+        where, after = ctx.files.where(cwd)[1] if cwd else ctx.cwd, _patience(ctx, detach and (not forked or tty), soon)
         how: dict[str, Any] = {"program": shell, "merge": not apart, "detach_after": after, "terminal": tty}
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)

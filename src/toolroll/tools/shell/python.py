@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_launcher import SealedText
-from toolroll.host.shell.command_result import CommandResult, On, build_result
+from toolroll.host.shell.command_launcher import SealedText, Word
+from toolroll.host.shell.command_result import CommandResult, CommandRun, On, build_result
+from toolroll.host.shell.interpreter import name_python
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.shell import tracebacks
 from toolroll.text.truncate import Keep
 from toolroll.tool import Effect, tool
+
+_USAGE_ERROR, _UNKNOWN_OPTION = 2, "nknown option: -P"
 
 
 @tool(Effect.SHELL, rare=True)
@@ -35,16 +39,19 @@ def python(
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
 
-    interpreter = ctx.shell.python(ctx.files.where(".")[1])
+    interpreter, path = ctx.shell.python(ctx.files.where(".")[1]), ctx.shell.environment.get("PATH", "")
     with SealedText(code, "<code>", main=True) as program:
-        ran = ctx.shell.words(
-            # -P keeps the script's own folder off the path; the workspace takes its place.
-            [interpreter, "-P", program],
-            cwd=ctx.cwd,
-            seconds=timeout,
-            # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
-            extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
-        )
+        # -P keeps the script's own folder off the path; the workspace takes its place.
+        ran = _run(ctx, [interpreter, "-P", program], timeout)
+        if ran.status == _USAGE_ERROR and _UNKNOWN_OPTION in ran.show(1000).text:  # before Python 3.11
+            ran = _run(ctx, [interpreter, program], timeout)
     done = build_result(replace(ran, python=interpreter), most, keep)
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
-    return done.checked(on_failure=on_failure)
+    note = "\n".join(filter(None, dict.fromkeys((done.note, name_python("", interpreter, path)))))
+    return replace(done, note=note).checked(on_failure=on_failure)
+
+
+def _run(ctx: Context, argv: Sequence[Word], timeout: float) -> CommandRun:
+    # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
+    extra = {"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return ctx.shell.words(argv, cwd=ctx.cwd, seconds=timeout, extra=extra)

@@ -64,7 +64,7 @@ class Blobs:
         """
         name = (known or digest(data)).hex()
         large = len(data) >= _LARGE
-        if self._still(name, large):
+        if self._touch(name) or (large and self._still(name, large)):  # to look for a small one in packs costs more
             return name
         delta = self._difference(data, *like) if large and like is not None else None
         if delta is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from toolroll.policy.shell.destructive.checks import deletes_by_force, reaches_out
+from toolroll.policy.shell.destructive.checks import deletes_by_force, find_hosts, reaches_out
 from toolroll.policy.shell.parse.words import SimpleCommand
 
 
@@ -16,15 +16,20 @@ class RefusedProgram:
     programs: tuple[str, ...]
     """Names without their folder; "mkfs.*" stands for any ending."""
     reason: str
-    """What it does, as the end of a sentence."""
+    """What it does, as the end of a sentence; `{host}` is the first one that the command names."""
     harms: Callable[[SimpleCommand], bool] | None = None
     denies: tuple[str, ...] = ()
     """Examples that must be refused by this row alone."""
     passes: tuple[str, ...] = ()
     """Examples that this row must let by."""
 
+    def explain(self, command: SimpleCommand) -> str:
+        """The reason for this command."""
+        return self.reason.replace("{host}", next(iter(find_hosts(command)), "")) if "{" in self.reason else self.reason
+
 
 FETCH = "it reaches other machines; read web pages with `fetch`"
+SETTING = f'{FETCH}. To let commands reach it, the user sets network = "{{host}}" in toolroll.toml, or --network'
 BROWSE = "it opens a browser; read web pages with `fetch`"
 RAISE = "it raises privileges; run the command without it"
 INSTALL = "it changes the packages of the machine; ask the user to install what is missing"
@@ -53,7 +58,7 @@ STANDARD: tuple[RefusedProgram, ...] = (
 )  # fmt: skip
 
 NATIVE: tuple[RefusedProgram, ...] = (
-    RefusedProgram(("curl", "wget"), FETCH, reaches_out,
+    RefusedProgram(("curl", "wget"), SETTING, reaches_out,
         ("curl x", "curl https://example.org/", "wget -q https://example.org", "curl localhost.example.org"),
         ("curl localhost:3000", "curl -s http://127.0.0.1:8000/a", "curl --version", "curl \"$URL\"", "echo curl x")),
     _row("ssh scp nc telnet", FETCH, ("ssh host", "true && scp a h:b", "'n''c' x 1", "telnet x"),

@@ -9,6 +9,7 @@ from itertools import pairwise
 from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.targets import TargetKind, kind_of_word, takes_files
+from toolroll.policy.shell.parse.unwrap import FIND_RUNS
 from toolroll.policy.shell.parse.words import Piece, SimpleCommand, Word, names, plain
 from toolroll.policy.shell.parse.wrappers import SHELLS
 
@@ -65,13 +66,20 @@ def deletes_by_force(command: SimpleCommand) -> bool:
     return _flag(command, "rR", "--recursive") and _flag(command, "f", "--force")
 
 
-def reaches_out(command: SimpleCommand) -> bool:
-    """A host that is named in full and is not this machine. A word after an option may be the option's value."""
+def find_hosts(command: SimpleCommand) -> list[str]:
+    """The hosts that are named in full and are not this machine. A word after an option may be the option's value."""
     words = [word.text if word.literal else "-" for word in command.words]
     alone = (one for before, one in pairwise(words) if not before.startswith("-") and not one.startswith("-"))
-    return any(not _LOOPBACK.match(one) for one in (*alone, *(one for one in words[1:] if re.match(r"\w+://", one))))
+    named = (*alone, *(one for one in words[1:] if re.match(r"\w+://", one)))
+    return [_HOST.sub(r"\1", one) for one in named if not _LOOPBACK.match(one)]
 
 
+def reaches_out(command: SimpleCommand) -> bool:
+    """Whether it names another machine."""
+    return bool(find_hosts(command))
+
+
+_HOST = re.compile(r"^(?:\w+://)?(?:[^/@]*@)?(\[[^]]*\]|[^/?#:]*).*$", re.DOTALL)
 _LOOPBACK = re.compile(r"(?i)(?:https?://)?(?:localhost|127(?:\.\d+){3}|\[::1\]|0\.0\.0\.0)(?::\d+)?(?:[/?#]|$)")
 
 
@@ -88,7 +96,6 @@ def _gets_too_much(command: SimpleCommand) -> bool:
     return command.source is not None and command.source.program == "find" and _is_wide(command.source)
 
 
-FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 DELETING = names("rm unlink shred mv chmod chown chgrp truncate dd rmdir srm")
 NARROWING = names("-name -iname -path -ipath -regex -iregex -wholename -lname -newer -samefile -inum")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
 from toolroll.policy.shell.parse.grammar import Decoder, first_error, parse, read_plain, strings
-from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
+from toolroll.policy.shell.parse.normalise import TRIGGER, HereDocument, PreparedText, prepare, substitutions
 from toolroll.policy.shell.parse.unwrap import unwrap
 from toolroll.policy.shell.parse.words import (
     DOWNLOADED,
@@ -125,7 +125,7 @@ def _simple(result: Analysis, command: SimpleCommand, owner: str | None, depth: 
 
 def _agree(text: str, read: ShellText) -> bool:
     """Whether the plain reader finds the same commands."""
-    prepared = prepare(text)
+    prepared = _prepare(text)
     if any(here.body and not here.quoted and re.search(r"[$`\\]", here.body) for here in prepared.here.values()):
         return False
     commands = read_plain(prepared.code)
@@ -133,6 +133,10 @@ def _agree(text: str, read: ShellText) -> bool:
         return False
     found = [_shape(one.item.words) for one in read.found if isinstance(one.item, SimpleCommand)]
     return found == [_shape(words) for words in commands]
+
+
+def _prepare(text: str) -> PreparedText:
+    return prepare(text) if TRIGGER.search(text) else PreparedText(text)
 
 
 def _shape(words: Sequence[Word]) -> list[tuple[str, bool]]:
@@ -186,7 +190,7 @@ class _Walk(Decoder):
     def __init__(self, text: str, where: str | None, into: ShellText, depth: int) -> None:
         if len(text) > MAX_CHARACTERS:
             raise TooManyCommandsError(f"it is longer than {MAX_CHARACTERS} characters")
-        prepared = prepare(text)
+        prepared = _prepare(text)
         if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > MAX_CODE_CHARACTERS:
             raise TooManyCommandsError(f"it is longer than {MAX_CODE_CHARACTERS} characters")
         if len(MARKS.findall(prepared.code)) > MAX_MARKS:

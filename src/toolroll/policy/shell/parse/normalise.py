@@ -40,8 +40,6 @@ class PreparedText:
 
 def prepare(text: str) -> PreparedText:
     """`text` with the same meaning in a form that the grammar reads rightly."""
-    if not TRIGGER.search(text):
-        return PreparedText(text)
     if "\\\n" in text:
         scan = _Scan(text)
         scan.run()

@@ -86,7 +86,8 @@ def _read_row(command: SimpleCommand, row: Wrapper) -> WrappedCommands:
     elif row.joined and words and not given.has("x", "exec"):
         inside.texts += _shell_texts(words) if not given.doubtful else []
     elif words:
-        inside.items.append(_inner(command, words, sure=command.whole and not given.doubtful))
+        where = None if given.has("C", "chdir", "cd") else command.where
+        inside.items.append(_inner(command, words, sure=command.whole and not given.doubtful, where=where))
     return inside
 
 

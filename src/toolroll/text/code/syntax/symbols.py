@@ -16,7 +16,9 @@ from toolroll.text.code.syntax.source import SourceText
 _SIGILS = "#$@"
 _LINKS = re.compile(r"::|->|\?\.|&\.|[.#\\]")
 _BEFORE = re.compile(r"(?:\w+(?:\(\))?\s*(?:::|->|\?\.|&\.|[.\\])\s*)+$|(?:::|->|\?\.|&\.|[.\\])\s*$")
-_OWN = frozenset({"self", "this", "cls", "super", "super()", "static"})
+OWN_RECEIVERS = frozenset({"self", "this", "cls", "super", "super()", "static"})
+"""Receivers that are the class around a use."""
+
 _WORDS = re.compile(r"[^\W\d]\w*")
 # All bytes of letters beyond ASCII count as letters: no name ends between them.
 _LETTERS = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_")
@@ -52,6 +54,10 @@ class SymbolPlace(NamedTuple):
     definition: bool = False
     sure: bool = True
     """False for `x.method` if `Class.method` is looked for: what x is cannot be seen in a source."""
+    receiver: str | None = None
+    """Of a use: what stands before its dot."""
+    tag: Tag | None = None
+    """Of a definition: its tag."""
 
 
 def parse_symbol(typed: str) -> Symbol:
@@ -79,13 +85,13 @@ def find_places(tags: Tags, source: SourceText, wanted: Symbol, path: str) -> li
         shown = source.line_text(line)
         if (own := defined.get(spot)) is not None:
             if _is_in(own, wanted.above, path):
-                made.append(SymbolPlace(line, column, own.kind, _cut(shown), definition=True))
+                made.append(SymbolPlace(line, column, own.kind, _cut(shown), definition=True, tag=own))
         elif (kind := used.get(spot)) or not tags.is_quiet(offset):
             before = receiver(shown[: column - 1].rstrip(sigils))
             kind = kind or ("name" if before is None else "attribute")
             sure = _is_meant(tags, wanted.above, before, line, kind)
             if sure is not None:
-                made.append(SymbolPlace(line, column, kind, _cut(shown), sure=sure))
+                made.append(SymbolPlace(line, column, kind, _cut(shown), sure=sure, receiver=before))
     return made
 
 
@@ -136,7 +142,7 @@ def _is_meant(tags: Tags, above: str, before: str | None, line: int, kind: str) 
     last = above.rpartition(".")[2]
     if before is not None and (ends_with(before, above) or before == last):
         return True
-    if before in _OWN:
+    if before in OWN_RECEIVERS:
         around = (tag for tag in tags.of(HOLDERS) if tag.line <= line <= tag.end_line)
         return any(tag.name == last for tag in around)
     imported = any(
@@ -267,7 +273,7 @@ class SymbolQuery:
                 name = f"{before}.{use.name}" if before else use.name
                 shown = line.strip()[:_LINE_CHARS]
             if not dotted or self._is_named(name):
-                parent = _enclosing(tags, use.line) if len(made) < room else ""
+                parent = enclosing(tags, use.line) if len(made) < room else ""
                 made.append(SymbolRow(path, use.line, use.line, use.column, "call", name, shown, parent))
         return made
 
@@ -284,7 +290,7 @@ def format_row(row: SymbolRow) -> str:
     return f"{names.show_name(row.path)}:{row.line}: {said}{f'  ({joint} {row.parent})' if row.parent else ''}"
 
 
-def _enclosing(tags: Tags, line: int) -> str:
+def enclosing(tags: Tags, line: int) -> str:
     """The innermost function or class that a line is in."""
     inner = ""
     for tag in tags.definitions:

@@ -1,0 +1,267 @@
+"""Find symbols by name: their definitions by syntax, their uses by a language server or else by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from toolroll.host.search.query import Query
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text import names
+from toolroll.text.code.syntax import resolution, symbols
+from toolroll.text.code.syntax.model import Tag, Tags
+from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
+from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
+from toolroll.text.edit import text_edits
+from toolroll.text.positions import Positions
+
+if TYPE_CHECKING:
+    from toolroll.host.code.structure import Structure, StructureScan
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.lsp.answers import Location
+    from toolroll.host.lsp.language_servers import LanguageServers
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.text.code.syntax.source import SourceText
+
+T = TypeVar("T")
+SERVER_SECONDS = 10.0
+"""Time limit of what language servers add to an answer; then the answer is by name."""
+
+_MAX_CANDIDATES = 12
+ASIDE_KINDS = frozenset({"import", "decorator"})
+"""Kinds of tags that define no symbol."""
+_SOFT_ERRORS = frozenset({
+    ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TIMEOUT, ErrorCode.TOO_LARGE, ErrorCode.VALIDATION,
+    ErrorCode.CONFLICT,
+})  # fmt: skip
+
+
+class SymbolTarget(NamedTuple):
+    """One symbol by a position of its name, and its definition where syntax knows it."""
+
+    path: str
+    line: int
+    character: int
+    name: str
+    symbol: DefinedSymbol | None = None
+
+
+class NamedFile(NamedTuple):
+    """A file that has a name, and where it has it."""
+
+    path: str
+    tags: Tags
+    places: list[SymbolPlace]
+
+
+class SymbolLookup:
+    """Finds symbols on behalf of one call. Paths are relative to the workspace."""
+
+    def __init__(self, files: Workspace, structure: Structure, servers: LanguageServers, token: CancelToken) -> None:
+        self._files = files
+        self._structure = structure
+        self.servers = servers
+        self.token = token
+        self._texts: dict[str, str] = {}
+
+    def locate(
+        self, tool: str, symbol: str | None, path: str | None, line: int | None, character: int | None
+    ) -> SymbolTarget:
+        """The one symbol that a call is about; a ToolError for an ambiguous one lists the calls to choose from."""
+        if path is not None and line is not None:
+            return self._at_line(tool, symbol, self.resolve(path), line, character)
+        if symbol is None:
+            raise ToolError(ErrorCode.VALIDATION, "Give `symbol`, such as Parser.parse, or `path` and `line`.")
+        found = merge_redeclared(self.definitions(symbol, path or "."))
+        if len(found) == 1:
+            return to_target(found[0])
+        if found:
+            raise self._ambiguous(tool, symbol, found)
+        return self._first_use(symbol, path)
+
+    def define(self, target: SymbolTarget) -> list[DefinedSymbol]:
+        """The definitions of a target, by a language server or else by name."""
+        if target.symbol is not None:
+            return [target.symbol]
+        place = (target.path, target.line, target.character)
+        found, _ = self.ask(lambda token: self.servers.definition(*place, token).found)
+        if found is None:
+            return self.define_by_name(target)
+        return [one for at in found if at.inside and (one := self.tagged(at)) is not None]
+
+    def ask(self, ask: Callable[[CancelToken], T]) -> tuple[T | None, ToolError | None]:
+        """The answer of a language server within its time limit, or None and the error instead of it."""
+        try:
+            return ask(self.token.within(SERVER_SECONDS)), None
+        except ToolError as error:
+            self.check_soft(error)
+            return None, error
+
+    def tagged(self, at: Location) -> DefinedSymbol | None:
+        """The definition whose name is at a location."""
+        try:
+            tags = self._structure.tags_of(at.path, self.token)
+        except ToolError as error:
+            self.check_soft(error)
+            return None
+        spot = (at.range.line, at.range.character)
+        named = (tag for tag in tags.definitions if (tag.name_line, tag.column) == spot and tag.kind not in ASIDE_KINDS)
+        return next((DefinedSymbol(at.path, tag, tags) for tag in named), None)
+
+    def define_by_name(self, target: SymbolTarget) -> list[DefinedSymbol]:
+        """The definition that a target most likely has, by imports and receivers; else all of its name."""
+        if target.symbol is not None or not target.name:
+            return [target.symbol] if target.symbol else []
+        found = self.definitions(target.name)
+        before = symbols.receiver(Positions(self.text(target.path)).line(target.line)[: target.character - 1])
+        place = SymbolPlace(target.line, target.character, "name", "", receiver=before)
+        try:
+            tags = self._structure.tags_of(target.path, self.token)
+        except ToolError as error:
+            self.check_soft(error)
+            return []
+        at, score = resolution.choose_definition(found, target.path, tags, self.text(target.path), place)
+        return found if at is None or score < LIKELY else [found[at]]
+
+    def definitions(self, symbol: str, path: str = ".") -> list[DefinedSymbol]:
+        """The definitions of a name in a file or folder; in the whole workspace if there is none in it."""
+        wanted = symbols.parse_symbol(symbol)
+        where = self.resolve(path)
+        for place in dict.fromkeys((where, ".")):
+            found = list(defined_in(self.named_files(wanted, place)[0]))
+            if found:
+                return found
+        return []
+
+    def named_files(
+        self, wanted: Symbol, where: str, include: str | None = None
+    ) -> tuple[list[NamedFile], StructureScan[Tags]]:
+        """The files that define or use a name, and the scan that found them."""
+        # Beyond ASCII, the bytes of a name depend on the encoding of the file.
+        holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
+        scan = self._structure.scan(where, holds=holds, wanted=lambda one: one.code, include=include, token=self.token)
+        found = [
+            NamedFile(path, tags, symbols.find_places(tags, self._structure.source_of(path), wanted, path))
+            for path, tags in scan.found
+        ]
+        return found, scan
+
+    def definitions_by_name(self, wanted: Collection[str]) -> dict[str, list[DefinedSymbol]]:
+        """The definitions of several names in the whole workspace."""
+        scan = self._structure.scan(".", wanted=lambda language: language.code, whole=False, token=self.token)
+        found: dict[str, list[DefinedSymbol]] = {}
+        for path, tags in scan.found:
+            for tag in tags.definitions:
+                if tag.name in wanted and tag.kind not in ASIDE_KINDS:
+                    found.setdefault(tag.name, []).append(DefinedSymbol(path, tag, tags))
+        return found
+
+    def undefined(self, target: SymbolTarget) -> DefinedSymbol:
+        """A symbol whose definition is no tag, such as a parameter, or is outside the workspace."""
+        tag = Tag(target.name, "name", target.line, target.line, target.character, "", name_line=target.line)
+        return DefinedSymbol(target.path, tag, self._structure.tags_of(target.path, self.token))
+
+    def resolve(self, path: str) -> str:
+        """A path of the call relative to the workspace."""
+        return self._structure.resolve_path(self._files, path)
+
+    def is_file(self, path: str) -> bool:
+        return path != "." and self._structure.is_file(path)
+
+    def source(self, path: str) -> SourceText:
+        return self._structure.source_of(path)
+
+    def text(self, path: str) -> str:
+        """The text of a file, as it was first read in this call."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = self._files.at(".").peek(path).text
+            except ToolError:  # in an encoding that the parser guesses
+                self._texts[path] = self.source(path).data.decode("utf-8", "replace")
+        return self._texts[path]
+
+    def check_soft(self, error: ToolError) -> None:
+        """Raise an error that ends the call; one of a language server does not."""
+        self.token.check()
+        if error.code not in _SOFT_ERRORS:
+            raise error
+
+    def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
+        """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
+        text = self.text(path)
+        places = Positions(text)
+        places.offset(line, character or 1)
+        if character is not None:
+            return SymbolTarget(path, line, character, places.word(line, character))
+        words = [(word, at) for word, at in places.words(line) if not text_edits.is_reserved(word)]
+        if symbol is not None:
+            name = symbols.parse_symbol(symbol).name
+            column = next((at for word, at in words if word == name), None)
+            if column is None:
+                raise ToolError(ErrorCode.VALIDATION, f"Line {line} of {path!r} has no {name!r}. {places.hint(line)}")
+            return SymbolTarget(path, line, column, name)
+        tags = self._structure.tags_of(path, self.token)
+        for tag in tags.definitions:
+            if line in (tag.line, tag.name_line) and tag.kind not in ASIDE_KINDS:
+                return to_target(DefinedSymbol(path, tag, tags))
+        if len({word for word, _ in words}) != 1:
+            calls = tuple(
+                Suggestion(tool, {"path": path, "line": line, "symbol": word})
+                for word in dict.fromkeys(word for word, _ in words)
+            )
+            raise ambiguous(f"Line {line} of {path!r} has {len(calls)} names.", calls)
+        return SymbolTarget(path, line, words[0][1], words[0][0])
+
+    def _first_use(self, symbol: str, path: str | None) -> SymbolTarget:
+        """A use of a symbol that is defined nowhere here, such as one of a package; ToolError if there is none."""
+        wanted = symbols.parse_symbol(symbol)
+        where = self.resolve(path or ".")
+        for file in self.named_files(wanted, where)[0]:
+            if place := next(iter(file.places), None):
+                return SymbolTarget(file.path, place.line, place.column, wanted.name)
+        near = self._structure.similar_names(wanted.name, where, self.token)
+        known = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise ToolError(ErrorCode.NOT_FOUND, f"There is no symbol {symbol!r} in {path or '.'!r}.{known}")
+
+    def _ambiguous(self, tool: str, symbol: str, found: Sequence[DefinedSymbol]) -> ToolError:
+        calls = tuple(
+            Suggestion(
+                tool, {"symbol": one.tag.path, "path": one.path, **({"line": one.tag.name_line} if twice else {})}
+            )
+            for one in found
+            for twice in (sum((other.path, other.tag.path) == (one.path, one.tag.path) for other in found) > 1,)
+        )
+        return ambiguous(f"There are {len(found)} definitions of {symbol!r}.", calls)
+
+
+def ambiguous(why: str, calls: tuple[Suggestion, ...]) -> ToolError:
+    """An error that lists the calls to choose from."""
+    import msgspec
+
+    shown = [names.show_name(msgspec.json.encode(one.arguments).decode()) for one in calls[:_MAX_CANDIDATES]]
+    more = [f"and {len(calls) - _MAX_CANDIDATES} more: give a narrower `path`"] * (len(calls) > _MAX_CANDIDATES)
+    return ToolError(
+        ErrorCode.VALIDATION, "\n".join([f"{why} Choose one:", *shown, *more]), suggest=calls[:_MAX_CANDIDATES]
+    )
+
+
+def merge_redeclared(found: Iterable[DefinedSymbol]) -> list[DefinedSymbol]:
+    """One definition for each symbol: overloads, and the prototypes of a function in C, are not told apart."""
+    kept: dict[tuple[Any, ...], DefinedSymbol] = {}
+    for one in found:
+        shared = resolution.family(one.tags.language) == "c" and not one.tag.signature.startswith("static ")
+        key = (shared or one.path, one.tag.path, one.tag.kind if shared else "")
+        span = one.tag.end_line - one.tag.line
+        if key not in kept or (shared and span > kept[key].tag.end_line - kept[key].tag.line):
+            kept[key] = one
+    return list(kept.values())
+
+
+def to_target(one: DefinedSymbol) -> SymbolTarget:
+    """The target that is a definition."""
+    return SymbolTarget(one.path, one.tag.name_line, one.tag.column, one.tag.name, one)
+
+
+def defined_in(named: Iterable[NamedFile]) -> Iterator[DefinedSymbol]:
+    """The definitions among the places of a name."""
+    return (DefinedSymbol(file.path, place.tag, file.tags) for file in named for place in file.places if place.tag)
