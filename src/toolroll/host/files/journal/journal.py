@@ -213,7 +213,7 @@ class Recorder:
             return
         with (
             self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self._writable(place),
+            self.opening(place),
         ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
@@ -234,7 +234,7 @@ class Recorder:
                     put_state(place, before, b"")
 
     @contextmanager
-    def _writable(self, place: PathHandle) -> Iterator[None]:
+    def opening(self, place: PathHandle) -> Iterator[None]:
         """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
         mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
         if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -274,7 +274,7 @@ class Journal:
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes or recorder.undoes:
+                if recorder.changes or recorder.undoes or REFS in recorder.note:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
                     self._log.append(made, pending.id)
