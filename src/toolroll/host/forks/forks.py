@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
+from toolroll.host.forks.fork import Fork, ForkChange, is_run_by_git, new_repositories, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
 from toolroll.host.forks.place import ForkHome
@@ -66,7 +66,12 @@ class OpenFork:
 
 def write_diff(rows: Sequence[ForkChange]) -> str:
     """The differences of files as one patch; what no patch can hold is named."""
-    files = [_as_file(one) for one in rows if _is_file(one.base) or _is_file(one.fork)]
+    made = new_repositories(rows)
+    files = [
+        _as_file(one)
+        for one in rows
+        if (_is_file(one.base) or _is_file(one.fork)) and (not one.path.startswith(made) or is_run_by_git(one))
+    ]
     omitted = list_omitted(files)
     return build_patch(files) + (f"Not shown: {', '.join(omitted)}.\n" if omitted else "")
 

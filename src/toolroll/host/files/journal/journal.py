@@ -179,15 +179,17 @@ class Recorder:
         steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
         take_back(self._root, self._log, steps)
 
-    def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Files that got another content, as they were before this call and are now; not those that moved."""
-        for path, (before, after, _) in net_effects(self.changes).items():
-            if before and after and before.kind == after.kind == "file" and before.content != after.content:
+    def contents(self) -> Iterator[tuple[str, bytes | None, bytes]]:
+        """Files that are new or got another content, as they were before this call and are now; not moved ones."""
+        for path, (before, after, origin) in net_effects(self.changes).items():
+            if origin or after is None or after.kind != "file" or (before and before.kind != "file"):
+                continue
+            if before is None or before.content != after.content:
                 try:
-                    contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+                    old = self._log.blobs.content(before.content) if before else None
+                    yield path, old, self._log.blobs.content(after.content)
                 except ToolError:  # of what was moved here, or is too old, the content is not kept
                     continue
-                yield path, *contents
 
     def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
@@ -213,7 +215,7 @@ class Recorder:
             return
         with (
             self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self._writable(place),
+            self.opening(place),
         ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
@@ -234,7 +236,7 @@ class Recorder:
                     put_state(place, before, b"")
 
     @contextmanager
-    def _writable(self, place: PathHandle) -> Iterator[None]:
+    def opening(self, place: PathHandle) -> Iterator[None]:
         """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
         mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
         if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -274,7 +276,7 @@ class Journal:
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes or recorder.undoes:
+                if recorder.changes or recorder.undoes or REFS in recorder.note:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
                     self._log.append(made, pending.id)
