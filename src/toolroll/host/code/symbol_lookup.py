@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from toolroll.host.lsp.targets import find_new_problems
 from toolroll.host.search.query import Query
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
@@ -13,22 +16,27 @@ from toolroll.text.code.syntax.model import Tag
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.edit import text_edits
+from toolroll.text.lines import counted
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure, StructureScan
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import Location
+    from toolroll.host.lsp.answers import FileReport, Location, Problem
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.code.syntax.model import Tags
     from toolroll.text.code.syntax.source import SourceText
 
 T = TypeVar("T")
+CHECK_SECONDS = 20.0
+"""Time limit of the diagnostics before and after a change."""
 SERVER_SECONDS = 10.0
 """Time limit of what language servers add to an answer; then the answer is by name."""
 
 _MAX_CANDIDATES = 12
+_MAX_CHECKED = 100  # files whose diagnostics are compared
+_MAX_ERRORS = 10
 ASIDE_KINDS = frozenset({"import", "decorator"})
 """Kinds of tags that define no symbol."""
 _SOFT_ERRORS = frozenset({
@@ -147,6 +155,41 @@ class SymbolLookup:
         ]
         return found, scan
 
+    def named_file(self, wanted: Symbol, path: str) -> NamedFile:
+        """The places of a name in one file."""
+        tags = self._structure.tags_of(path, self.token)
+        return NamedFile(path, tags, symbols.find_places(tags, self.source(path), wanted, path))
+
+    def check_changes(
+        self, changes: Mapping[str, tuple[str, str]], renamed: Mapping[str, str], others: Iterable[str], done: str
+    ) -> list[str]:
+        """Raise ToolError if new texts of files cause errors, in them or in others; else say what was not checked.
+
+        `changes` has the old and the new text of each file, `renamed` the old name for each new one.
+        """
+        paths = list(dict.fromkeys([*changes, *others]))[:_MAX_CHECKED]
+        old, new = (
+            {path: changes[path][at] if path in changes else self.text(path) for path in paths} for at in (0, 1)
+        )
+        token = self.token.within(CHECK_SECONDS)
+        try:
+            before = {one.path: one for one in self.servers.try_texts(old, token)}
+            after = self.servers.try_texts(new, token)
+        except ToolError as error:
+            self.check_soft(error)
+            return [f"(Not checked: {error.message})"]
+        errors = [
+            f"{names.show_name(one.path)}:{problem.range.line}: {problem.message}"
+            for one in after
+            for problem in _new_errors(before[one.path], one, renamed)
+        ]
+        if errors:
+            shown = "\n".join(errors[:_MAX_ERRORS])
+            message = f"Nothing was {done}: it would cause {counted(len(errors), 'new error')}.\n{shown}"
+            raise ToolError(ErrorCode.CONFLICT, message)
+        reasons = dict.fromkeys(one.reason for one in after if one.problems is None and one.path in changes)
+        return [f"(Not checked: {reason})" for reason in reasons]
+
     def definitions_by_name(self, wanted: Collection[str]) -> dict[str, list[DefinedSymbol]]:
         """The definitions of several names in the whole workspace."""
         scan = self._structure.scan(".", wanted=lambda language: language.code, whole=False, token=self.token)
@@ -256,6 +299,21 @@ def merge_redeclared(found: Iterable[DefinedSymbol]) -> list[DefinedSymbol]:
         if key not in kept or (shared and span > kept[key].tag.end_line - kept[key].tag.line):
             kept[key] = one
     return list(kept.values())
+
+
+def _new_errors(before: FileReport, after: FileReport, renamed: Mapping[str, str]) -> list[Problem]:
+    """The errors of a report that the one before does not have, with the old names in their messages."""
+    if before.problems is None or after.problems is None:
+        return []
+    same = after.problems
+    for new, old in renamed.items():
+        same = [replace(one, message=re.sub(rf"\b{re.escape(new)}\b", old, one.message)) for one in same]
+    fresh = {id(one) for one in find_new_problems(before, replace(after, problems=same))}
+    return [
+        problem
+        for problem, one in zip(after.problems, same, strict=True)
+        if id(one) in fresh and problem.severity == "error"
+    ]
 
 
 def to_target(one: DefinedSymbol) -> SymbolTarget:
