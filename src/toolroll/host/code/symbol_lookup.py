@@ -103,8 +103,7 @@ class SymbolLookup:
         try:
             return ask(self.token.within(SERVER_SECONDS)), None
         except ToolError as error:
-            self.check_soft(error)
-            return None, error
+            return None, self.check_soft(error)
 
     def tagged(self, at: Location) -> DefinedSymbol | None:
         """The definition whose name is at a location."""
@@ -125,7 +124,7 @@ class SymbolLookup:
         before = symbols.receiver(Positions(self.text(target.path)).line(target.line)[: target.character - 1])
         place = SymbolPlace(target.line, target.character, "name", "", receiver=before)
         try:
-            tags = self._structure.tags_of(target.path, self.token)
+            tags = self.tags(target.path)
         except ToolError as error:
             self.check_soft(error)
             return []
@@ -157,7 +156,7 @@ class SymbolLookup:
 
     def named_file(self, wanted: Symbol, path: str) -> NamedFile:
         """The places of a name in one file."""
-        tags = self._structure.tags_of(path, self.token)
+        tags = self.tags(path)
         return NamedFile(path, tags, symbols.find_places(tags, self.source(path), wanted, path))
 
     def check_changes(
@@ -176,8 +175,7 @@ class SymbolLookup:
             before = {one.path: one for one in self.servers.try_texts(old, token)}
             after = self.servers.try_texts(new, token)
         except ToolError as error:
-            self.check_soft(error)
-            return [f"(Not checked: {error.message})"]
+            return [f"(Not checked: {self.check_soft(error).message})"]
         errors = [
             f"{names.show_name(one.path)}:{problem.range.line}: {problem.message}"
             for one in after
@@ -203,7 +201,7 @@ class SymbolLookup:
     def undefined(self, target: SymbolTarget) -> DefinedSymbol:
         """A symbol whose definition is no tag, such as a parameter, or is outside the workspace."""
         tag = Tag(target.name, "name", target.line, target.line, target.character, "", name_line=target.line)
-        return DefinedSymbol(target.path, tag, self._structure.tags_of(target.path, self.token))
+        return DefinedSymbol(target.path, tag, self.tags(target.path))
 
     def resolve(self, path: str) -> str:
         """A path of the call relative to the workspace."""
@@ -215,6 +213,22 @@ class SymbolLookup:
     def source(self, path: str) -> SourceText:
         return self._structure.source_of(path)
 
+    def tags(self, path: str) -> Tags:
+        return self._structure.tags_of(path, self.token)
+
+    def parse(self, path: str, text: str) -> Tags | None:
+        """The tags of a text as if it were this file; None if its language has no grammar."""
+        return self._structure.parse(path, text, self.token)
+
+    def text_or_none(self, path: str) -> str | None:
+        """The text of a file, None if there is no such file."""
+        try:
+            return self.text(path)
+        except ToolError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            return None
+
     def text(self, path: str) -> str:
         """The text of a file, as it was first read in this call."""
         if path not in self._texts:
@@ -224,11 +238,15 @@ class SymbolLookup:
                 self._texts[path] = self.source(path).data.decode("utf-8", "replace")
         return self._texts[path]
 
-    def check_soft(self, error: ToolError) -> None:
-        """Raise an error that ends the call; one of a language server does not."""
+    def check_soft(self, error: ToolError) -> ToolError:
+        """The error of a language server, in words for the answer that is given instead; raises what ends the call."""
         self.token.check()
         if error.code not in _SOFT_ERRORS:
             raise error
+        if error.code is not ErrorCode.TIMEOUT:
+            return error
+        late = "The language server did not answer in time. Ask again: it may be ready then."
+        return ToolError(ErrorCode.TIMEOUT, late)
 
     def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
         """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
@@ -244,7 +262,7 @@ class SymbolLookup:
             if column is None:
                 raise ToolError(ErrorCode.VALIDATION, f"Line {line} of {path!r} has no {name!r}. {places.hint(line)}")
             return SymbolTarget(path, line, column, name)
-        tags = self._structure.tags_of(path, self.token)
+        tags = self.tags(path)
         for tag in tags.definitions:
             if line in (tag.line, tag.name_line) and tag.kind not in ASIDE_KINDS:
                 return to_target(DefinedSymbol(path, tag, tags))

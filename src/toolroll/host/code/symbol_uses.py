@@ -141,8 +141,7 @@ class UseFinder:
             try:
                 callees = self._callees_by_server(group, calls[:_MAX_CALLS])
             except ToolError as error:
-                self._lookup.check_soft(error)
-                group.server, group.reason = "", error.message
+                group.server, group.reason = "", self._lookup.check_soft(error).message
                 callees = self._callees_by_name(one, calls)
             for (called, call), callee in zip(calls, callees, strict=False):
                 if callee is None:
@@ -184,8 +183,7 @@ class UseFinder:
             answer = servers.references(one.path, one.tag.name_line, one.tag.column, token)
             server = servers.program(one.path)
         except ToolError as error:
-            self._lookup.check_soft(error)
-            group.reason = error.message
+            group.reason = self._lookup.check_soft(error).message
             return
         if not answer.found:
             group.reason = f"{server} knows no uses of it"
