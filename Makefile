@@ -66,8 +66,9 @@ dist: $(VENV)/.dev-stamp ## build wheel and sdist into dist/: twice, to the same
 test: $(VENV)/.peers-stamp ## run every check: format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@# Imports and types are checked beside the tests, which often wait for programs; the answer is printed after theirs.
-	@set +e; exec 3< <($(BIN)/lint-imports --no-logo && $(BIN)/mypy); checks=$$!; $(BIN)/pytest -n 2 --dist worksteal; tests=$$?; cat <&3; wait $$checks && exit $$tests
+	@# Tests often wait for programs: there is one worker more than cores of a small machine, and imports and types are
+	@# checked beside them; the answer is printed after theirs.
+	@set +e; exec 3< <($(BIN)/lint-imports --no-logo && $(BIN)/mypy); checks=$$!; $(BIN)/pytest -n 3 --dist worksteal; tests=$$?; cat <&3; wait $$checks && exit $$tests
 
 test-pythons: ## run every check on the oldest and on the newest Python of this machine, each with its own environment
 	@pythons=$$(requirements/pythons | sed -n '1p;1!{$$p;}'); \

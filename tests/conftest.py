@@ -6,7 +6,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from toolroll import Context, Kit
 from toolroll.host.runtime.launcher import Sandbox
 from toolroll.host.sandbox.choose import choose_sandbox, probe_tiers
 from toolroll.host.settings import VARIABLES, config_path
+from toolroll.host.shell import shell
 from toolroll.kit import preset
 from toolroll.policy.rules import PRESETS
 
@@ -33,6 +36,22 @@ TIERS = [str(probe.tier) for probe in probe_tiers() if probe.works]
 def pytest_sessionstart() -> None:
     """What a shell starts in the background is deaf to SIGINT, and so would be all that the tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the tests in another order in each worker, so that each finds byte code that the others have written.
+
+    The first run on a machine spends most of its collection on rewriting the assertions.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    if worker != "0" and session.config.args == session.config.getini("testpaths"):
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        names = [".".join(path.relative_to(session.path).with_suffix("").parts) for path in files]
+        first = len(names) * int(worker) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        for name in names[first:] + names[:first]:
+            with suppress(Exception, pytest.skip.Exception):  # the collection itself says what is wrong
+                import_module(name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -102,6 +121,22 @@ def quickest_tier() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, policy in PRESETS.items():
             patch.setitem(PRESETS, name, replace(policy, sandbox="landlock"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_plugins() -> Iterator[None]:
+    """What a test has pytest run loads no plugins: to import ours takes longer than all that is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jobs_at_once() -> Iterator[None]:
+    """A command in the background is a job at once, in place of after the second in which it may still fail."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell, "QUICK_SECONDS", 0.02)
         yield
 
 

@@ -56,6 +56,7 @@ FRONTS = {
 LISTED = {
     "dialects": "test_dialect.py",
     "host/code/parser_child": "host/code/test_parser_pool.py",
+    "host/models/embedding/child": "host/models/embedding/test_child_embedder.py",
     "host/convert/readers": "host/convert/test_converter.py",
     "host/dev/drivers": "tools/dev/test_tests.py",
     "text/code/syntax/languages": "text/code/syntax/test_languages.py",

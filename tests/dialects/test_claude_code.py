@@ -6,6 +6,7 @@ import pytest
 
 from tests.host.convert.files import pdf
 from tests.waiting import until
+from toolroll.host.shell import shell
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
@@ -158,7 +159,8 @@ def look(call, word, **arguments):
     return looks[-1]
 
 
-def test_a_background_shell_is_looked_at_and_killed(call, ws):
+def test_a_background_shell_is_looked_at_and_killed(call, ws, monkeypatch):
+    monkeypatch.setattr(shell, "QUICK_SECONDS", 0.5)
     started = call(
         "Bash", command="echo a; echo b; until [ -e go ]; do sleep 0.05; done; echo c; cat", run_in_background=True
     )
@@ -172,7 +174,7 @@ def test_a_background_shell_is_looked_at_and_killed(call, ws):
 
 
 def test_a_background_task_is_waited_for_and_stopped(call):
-    started = call("Bash", command="sleep 1.2; echo done; sleep 30", run_in_background=True)
+    started = call("Bash", command="sleep 0.5; echo done; sleep 30", run_in_background=True)
     assert "ID: 1" in started.text
     look = {"task_id": "1", "timeout": 100}
     assert call("TaskOutput", block=True, **look).text == "<status>running</status>"
@@ -180,7 +182,7 @@ def test_a_background_task_is_waited_for_and_stopped(call):
         "message": "Successfully stopped task: 1",
         "task_id": "1",
         "task_type": "local_bash",
-        "command": "sleep 1.2; echo done; sleep 30",
+        "command": "sleep 0.5; echo done; sleep 30",
     }
     assert call("TaskStop").text == "Which job? Give the `task_id` to kill."
     assert call("TaskOutput", block=False, **look).text.startswith("<status>completed</status>")
@@ -198,7 +200,7 @@ def test_pages_of_a_pdf(call, put):
 
 
 def test_lines_that_a_filter_leaves_out_are_gone(call):
-    call("Bash", command="sleep 1.1; printf 'ok 1\\nerr 2\\nok 3\\n'; sleep 30", run_in_background=True)
+    call("Bash", command="sleep 0.5; printf 'ok 1\\nerr 2\\nok 3\\n'; sleep 30", run_in_background=True)
     seen = look(call, "err", bash_id="1", filter="^err")
     assert seen == "<status>running</status>\n\n<stdout>\nerr 2\n</stdout>"
     assert call("BashOutput", bash_id="1").text == "<status>running</status>"

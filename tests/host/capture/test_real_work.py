@@ -108,10 +108,10 @@ def test_a_database_that_a_job_writes_comes_back(ws: Path, work: Kit, put: Calla
     before = picture(ws)
     job = work.call("bash", {"command": f"{sys.executable} writer.py", "background": True}).data["job"]
     for text in ("one\n", "two\n"):
-        said = work.call("job", {"action": "input", "id": job, "input": text, "wait": 1}).text
+        said = work.call("job", {"action": "input", "id": job, "input": text, "wait": 0.05}).text
         deadline = time.monotonic() + 20
         while "written" not in said and time.monotonic() < deadline:
-            said = work.call("job", {"action": "output", "id": job, "wait": 0.2}).text
+            said = work.call("job", {"action": "output", "id": job, "wait": 0.05}).text
         work.call("history")  # one entry for each row
     work.call("job", {"action": "kill", "id": job})
     assert len(work._services.journal.entries()) == 2
@@ -154,9 +154,11 @@ def test_a_repack_changes_no_file_and_old_contents_are_still_found(ws: Path, wor
 
 _SMALL = """
 import os, sys, subprocess
+from dataclasses import replace
 from pathlib import Path
 sys.path[:0] = [%(path)r]
 from toolroll import Kit
+from toolroll.kit import preset
 ws, small = Path(sys.argv[1]), Path(sys.argv[2])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], check=True)
 with Kit(ws, state_dir=small / "state") as kit:
@@ -170,6 +172,8 @@ with Kit(ws, state_dir=small / "state") as kit:
     (ws / "mine").write_bytes(b"y" * 300_000)
     ran = kit.call("bash", {"command": "echo 2 > a; rm mine"})
     print(ran.ok, ran.text.splitlines()[-1], (ws / "a").read_text().strip())
+    with Kit(ws, state_dir=small / "state", policy=replace(preset("standard"), commit="rules")) as held:
+        print(held.call("bash", {"command": "echo 3 > b"}).text, sorted(os.listdir(ws)))
     os.close(fill)
     os.unlink(small / "fill")
     print(kit.call("bash", {"command": "echo 3 > a"}).text.splitlines()[-1])
@@ -178,14 +182,18 @@ with Kit(ws, state_dir=small / "state") as kit:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
-def test_on_a_full_disk_a_command_runs_and_one_sentence_says_what_cannot_be_undone(ws: Path, put: Any, tmp_path: Path):
+def test_on_a_full_disk_a_command_runs_with_a_sentence_and_under_rules_changes_nothing(
+    ws: Path, put: Any, tmp_path: Path
+):
     put({"a": "1\n"})
     (tmp_path / "small").mkdir()
     code = _SMALL % {"path": str(Path(__file__).parents[3] / "src")}
     argv = ["unshare", "-m", sys.executable, "-c", code, ws, tmp_path / "small"]
-    said = subprocess.run(argv, capture_output=True, text=True, check=False)
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
     assert said.stdout.splitlines() == [
         "True Its changes cannot be undone: No space left on device. 2",
+        "Nothing was merged: No space left on device. ['a', 'first']",
         "Changed 1 file: a (+1 -1).",
         "True 2",
     ], said.stderr

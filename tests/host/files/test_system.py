@@ -82,7 +82,7 @@ def test_what_is_shown_of_the_settings(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "ETC", str(etc))
     files = []
     for resolver in (outside, etc / "open", etc / "missing"):
-        monkeypatch.setattr(module, "_RESOLVER", str(resolver))
+        monkeypatch.setattr(module, "RESOLVER", str(resolver))
         files.append(_system.__wrapped__(0, US, frozenset()).files)
     assert files == [(str(outside),), (), ()]
     found = system()

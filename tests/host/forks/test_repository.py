@@ -62,6 +62,8 @@ def describe(folder: Path) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_commits_branches_tags_stashes_and_staged_files_arrive(repository: Path, kit: Kit, kind: Any) -> None:
     config = (repository / ".git/config").read_bytes()
+    asked = ["show-ref --heads --tags", "ls-files -s", "status"]
+    before = [git(repository, *one.split()) for one in asked]
     with kit.fork(kind) as trial:
         (hook := Path(trial.workspace, ".git/hooks/post-checkout")).parent.mkdir(exist_ok=True)
         hook.write_text("evil")
@@ -74,6 +76,8 @@ def test_commits_branches_tags_stashes_and_staged_files_arrive(repository: Path,
         trial.call("bash", {"command": "git commit -qm fourth; git checkout -qf feature/x"})
         assert "Repository: moved HEAD, main, staged" in trial.merge().text
         assert describe(repository) == describe(Path(trial.workspace))
+    assert kit.undo(steps=2).ok
+    assert [git(repository, *one.split()) for one in asked] == before
     assert (repository / ".git/config").read_bytes() == config
     assert not (repository / ".git/hooks/post-checkout").exists()
     assert not list(repository.rglob("*.lock"))

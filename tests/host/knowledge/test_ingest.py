@@ -49,11 +49,15 @@ def test_a_changed_document_takes_the_place_of_the_old_one(kit: Kit) -> None:
     where.write_bytes(files.docx(paragraph("Lanterns burn oil.")))
     assert add(kit, "a.docx").startswith("Added a.docx (1 piece).")
     assert add(kit, "a.docx").startswith("Unchanged: a.docx.")
-    where.write_bytes(files.docx(paragraph("Candles burn wax.")))
-    assert "Changed or gone since they were added" in kit.call("rag", {"action": "search", "query": "lanterns"}).text
+    candles = files.docx(paragraph("Candles burn wax."))
+    where.write_bytes(candles)
+    found = kit.call("rag", {"action": "search", "query": "lanterns"})
+    assert "Left out, because they changed or are gone since they were added: a.docx." in found.text
+    assert found.data["passages"] == []
     assert add(kit, "a.docx").startswith("Replaced a.docx (1 piece).")
     where.write_bytes(b"PK damaged")
     assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
+    where.write_bytes(candles)
     assert cited(kit, "candles")  # what was there stays
 
 
@@ -116,3 +120,48 @@ def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatc
     monkeypatch.setattr(module, "MAX_CONVERSION_SECONDS", 0.0)
     assert "1 that would take too long now: add the folder again" in add(kit, ".")
     assert add(kit, ".").startswith("Added b.odt, Unchanged: a.odt (1 piece).")
+
+
+def test_a_folder_is_synced_with_what_is_there(kit: Kit) -> None:
+    folder = Path(kit.workspace) / "docs"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.md", "b.md", "deep/c.md"):
+        (folder / name).write_text(f"Lantern {name}")
+    (Path(kit.workspace) / "docs.md").write_text("Lantern beside")
+    add(kit, "docs.md")
+
+    def sync(path: str = "docs") -> str:
+        result = kit.call("rag", {"action": "sync", "path": path})
+        return result.text.splitlines()[0] if result.error is None else f"{result.error.code}: {result.error.message}"
+
+    assert sync() == "Added 3 documents (3 pieces)."
+    (folder / "a.md").unlink()
+    (folder / "b.md").write_text("Candle")
+    (folder / "d.md").write_text("Torch")
+    assert sync() == "Added docs/d.md, Replaced docs/b.md, Unchanged: docs/deep/c.md, Removed docs/a.md (2 pieces)."
+    shown = kit.call("rag", {"action": "stats"}).text.splitlines()
+    assert [line.partition(", last added")[0] for line in shown[1:3]] == [
+        "  .: 1 document in 1 piece",
+        "  docs/: 3 documents in 3 pieces",
+    ]
+    taken = kit.call("rag", {"action": "clear", "path": "docs/deep", "confirm": True})
+    assert taken.text == "Took 'docs/deep' out of the library."
+    for name in ("b.md", "d.md", "deep/c.md"):
+        (folder / name).unlink()
+    assert sync() == "Removed 2 documents."
+    assert sync().startswith("NotFound: There is no file in 'docs'")
+    assert kit.call("rag", {"action": "stats"}).data["documents"] == 1
+
+
+def test_a_text_that_changed_answers_with_what_it_says_now(kit: Kit) -> None:
+    where = Path(kit.workspace) / "a.md"
+    where.write_text("Lanterns burn oil.")
+    add(kit, "a.md")
+    where.write_text("Above.\n\nLanterns burn gas.")
+    found = kit.call("rag", {"action": "search", "query": "lanterns"})
+    assert "Lanterns burn gas." in found.text
+    assert "oil" not in found.text
+    where.unlink()
+    gone = kit.call("rag", {"action": "search", "query": "lanterns"})
+    assert gone.data["passages"] == []
+    assert "changed or are gone since they were added: a.md." in gone.text

@@ -17,6 +17,7 @@ from toolroll.host.http.client import Client
 from toolroll.host.knowledge import memory_store as memories
 from toolroll.host.knowledge.memory_store import MemoryStore
 from toolroll.host.knowledge.semantic import SemanticRanking
+from toolroll.host.models.embedding.embedder import RemoteEmbedder
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.memories import MAX_WORKING, Memory, missing_memory
@@ -329,6 +330,7 @@ def test_what_is_forgotten_leaves_no_vector(state, server, with_vectors):
 
 def test_when_time_is_short_the_latest_are_ranked_by_meaning(state, server, with_vectors, monkeypatch):
     monkeypatch.setattr(memories, "_EMBED_SECONDS", 0)
+    monkeypatch.setattr(RemoteEmbedder, "batch", 8)
     for number in range(20):
         with_vectors.add(f"number {number}", "semantic", 0.5)
     assert found(with_vectors, "car")[1:] == ("meaning and words", "Ranked by meaning and words: 12 of 20 by words alone, for now.")  # fmt: skip

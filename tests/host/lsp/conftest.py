@@ -16,6 +16,7 @@ from tests.waiting import gone
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.workspace import Workspace
+from toolroll.host.lsp import client, diagnostics
 from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.runtime.state import State
 from toolroll.host.search.search import Search
@@ -88,6 +89,8 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
+    monkeypatch.setattr(client, "_END_TIMEOUT_S", 0.05)  # many of its manners do not let it end by itself
+    monkeypatch.setattr(diagnostics, "_QUIET_S", 0.3)
     return make
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import http.server
 import io
 import json
 import os
@@ -14,18 +12,18 @@ import subprocess
 import sys
 import tarfile
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.host.http.web import Server, redirect, reply
+from tests.host.http.web import AUTHORITY, Server, redirect, reply
+from tests.host.network.file_server import put_wheel, serve_files
 from toolroll import Kit, Policy
 from toolroll.host.sandbox.keeper import why_no_sockets
+from toolroll.host.sandbox.network import Network
 from toolroll.policy.rules import Environment
 
 Open = Callable[..., Kit]
@@ -48,6 +46,16 @@ GET = f"no_proxy= NO_PROXY= /usr/bin/python3 -c {shlex.quote(_GET)}"
 def served() -> Iterator[Server]:
     with Server(lambda asked: reply(f"{asked.method} {asked.path}")) as server:
         yield server
+
+
+@pytest.fixture(params=["root", "user"])
+def as_root_and_user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A network that root makes, and one as a user makes it."""
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    if request.param == "user":
+        monkeypatch.setattr(Network, "__init__", lambda *_: (_ for _ in ()).throw(PermissionError))
+    return str(request.param)
 
 
 def skip_without_sockets(tier: str) -> None:
@@ -171,6 +179,27 @@ def test_nothing_else_leaves(open_kit: Open, served: Server, ws: Path) -> None:
         assert {"other port", "abstract", "file"} <= set(control.splitlines())
 
 
+_DIRECT = f"/usr/bin/env -i /usr/bin/python3 -c {shlex.quote(_GET)}"
+
+
+def test_programs_that_know_no_proxy_find_named_hosts_by_a_name_server(
+    ws: Path, tmp_path: Path, served: Server, as_root_and_user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolroll.host.network.gate.look_up", lambda *_: ["127.0.0.1"])
+    names = (f"app.example.com:{served.port}", f"*.app.example.com:{served.port}")
+    policy = Policy(network=names, hosts=(*names, f"b.app.example.com:{served.port}"), sandbox="bubblewrap")
+    with Kit(ws, policy=policy, state_dir=tmp_path / "state") as kit:
+        for host in ("app", "APP", "b.app"):
+            assert bash(kit, f"{_DIRECT} http://{host}.example.com:{served.port}/x") == "(no output)"
+        assert [one.headers["host"] for one in served.asked] == [
+            f"{host}.example.com:{served.port}" for host in ("app", "APP", "b.app")
+        ]
+        told = bash(kit, f"{_DIRECT} http://other.example.org/")
+        assert told.startswith("Exit code: 1\nCommands may not reach other.example.org. To allow it, the user sets ")
+        assert bash(kit, "cat /etc/resolv.conf") == "nameserver 127.0.0.1"
+        assert "Commands may not" not in bash(kit, f"{_DIRECT} http://nodots/")
+
+
 def test_without_names_there_is_no_proxy(open_kit: Open) -> None:
     assert bash(open_kit("off"), "env | grep -i '_proxy='") == "Exit code: 1"
 
@@ -247,59 +276,13 @@ def test_what_a_job_serves_is_reached_by_fetch_and_curl_and_a_page_elsewhere_lea
     assert (codes, private.asked) == (["SecurityError"] * 4, [])
 
 
-class _Files(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder; with `git`, its repositories by git's own program."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        self._git()
-
-    def do_GET(self) -> None:
-        if ".git/" in self.path:
-            self._git()
-        else:
-            super().do_GET()
-
-    def _git(self) -> None:
-        path, _, query = self.path.partition("?")
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if self.headers.get("content-encoding") == "gzip":
-            body = gzip.decompress(body)
-        env = {
-            "GIT_PROJECT_ROOT": str(self.directory),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "REQUEST_METHOD": self.command,
-            "REMOTE_USER": "x",
-            "PATH": os.defpath,
-            "CONTENT_TYPE": self.headers.get("content-type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-        }
-        answer = subprocess.run(["git", "http-backend"], input=body, env=env, capture_output=True, check=True).stdout
-        head, _, rest = answer.partition(b"\r\n\r\n")
-        self.send_response(200)
-        for line in head.decode().splitlines():
-            name, _, value = line.partition(": ")
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(rest)
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder, and the host that serves it."""
     folder = tmp_path / "files"
     folder.mkdir()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield folder, f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve_files(folder) as port:
+        yield folder, f"127.0.0.1:{port}"
 
 
 def test_git_clones_and_pushes(open_kit: Open, files: tuple[Path, str], ws: Path) -> None:
@@ -319,29 +302,31 @@ def test_git_clones_and_pushes(open_kit: Open, files: tuple[Path, str], ws: Path
     assert (len(seen.stdout), seen.stdout.strip() in told.splitlines()) == (41, True), told
 
 
-def test_pip_installs_from_the_configured_registry(files: tuple[Path, str], ws: Path, tmp_path: Path) -> None:
-    """With `packages`: the index is named in a file of the user that commands cannot read."""
-    folder, host = files
-    wheel = folder / "simple" / "tiny" / "tiny-1.0-py3-none-any.whl"
-    wheel.parent.mkdir(parents=True)
-    with zipfile.ZipFile(wheel, "w") as made:
-        made.writestr("tiny.py", "print('installed')\n")
-        made.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        made.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        made.writestr("tiny-1.0.dist-info/RECORD", "")
+_KIT = """
+import sys
+from toolroll import Kit, Policy
+from toolroll.host.network import gate
+
+gate.look_up = lambda *_: ["127.0.0.1"]
+with Kit(sys.argv[1], policy=Policy(network="packages", sandbox="bubblewrap", hosts=(sys.argv[2],))) as kit:
+    print(kit.call("bash", {"command": sys.argv[3]}).text)
+"""
+
+
+def test_pip_installs_from_the_configured_registry_with_its_credential(ws: Path, tmp_path: Path) -> None:
+    """With `packages`: the index and the login are in a file of the user that commands cannot read."""
     home = tmp_path / "home"
     (home / ".config/pip").mkdir(parents=True)
-    (home / ".config/pip/pip.conf").write_text(f"[global]\nindex-url = http://{host}/simple\n")
-    code = (
-        "import sys\nfrom toolroll import Kit, Policy\n"
-        f"with Kit({str(ws)!r}, policy=Policy(network='packages', sandbox='bubblewrap')) as kit:\n"
-        "    print(kit.call('bash', {'command': sys.argv[1]}).text)\n"
-    )
-    install = f"{sys.executable} -m pip install -q --target lib tiny && PYTHONPATH=lib {sys.executable} -m tiny"
-    names = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-    env = {**names, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
-    ran = subprocess.run([sys.executable, "-c", code, install], env=env, capture_output=True, text=True, check=True)
-    assert "installed" in ran.stdout.splitlines(), ran.stdout + ran.stderr
+    put_wheel(tmp_path / "files")
+    with serve_files(tmp_path / "files", "Basic bWU6czNjcmV0", tls=True) as port:
+        host = f"secure.example.com:{port}"
+        (home / ".config/pip/pip.conf").write_text(f"[global]\nindex-url = https://me:s3cret@{host}/simple\n")
+        install = f"env | grep s3cret; {sys.executable} -m pip install -q --target lib tiny && PYTHONPATH=lib {sys.executable} -m tiny"
+        names = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+        env = {**names, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "SSL_CERT_FILE": AUTHORITY}
+        command = [sys.executable, "-c", _KIT, str(ws), host, install]
+        ran = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert ("installed" in ran.stdout.splitlines(), "s3cret" in ran.stdout) == (True, False), ran.stdout + ran.stderr
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="no npm here")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.network import registries
+from toolroll.host.network.credentials import Credential, basic
 from toolroll.host.network.registries import find_registries
 
 
@@ -44,7 +45,9 @@ def test_what_the_user_has_configured_counts_without_its_credentials(tmp_path: P
             "extra-index-url =\n    https://one.example/simple\n    http://two.example:8080/simple\n",
             ".config/uv/uv.toml": '[[index]]\nname = "x"\nurl = "https://uv.example/simple"\n',
             ".npmrc": "//npm.example/:_authToken=secret\n@me:registry=https://mine.example/\nregistry=https://npm.example/\n",
-            ".cargo/config.toml": '[source.mirror]\nregistry = "sparse+https://cargo.example/index/"\n',
+            ".cargo/config.toml": '[source.mirror]\nregistry = "sparse+https://cargo.example/index/"\n'
+            '[registries.own]\nindex = "sparse+https://own.example:8443/"\n',
+            ".cargo/credentials.toml": '[registries.own]\ntoken = "secret"\n[registry]\ntoken = "other"\n',
             ".config/go/env": "GOPROXY=https://go.example,direct\nGOSUMDB=off\n",
             "system/etc/apt/sources.list": "deb http://apt.example/debian stable main\n# deb http://no.example/ x\n",
             "system/etc/apt/sources.list.d/a.sources": "Types: deb\nURIs: https://more.example/\n",
@@ -53,7 +56,15 @@ def test_what_the_user_has_configured_counts_without_its_credentials(tmp_path: P
     found = find_registries(environ)
     assert set(found.names) == {
         *("pip.corp.example", "one.example", "two.example:8080", "files.pythonhosted.org", "uv.example", "npm.example"),
-        *("mine.example", "cargo.example", "static.crates.io", "crates.io", "go.example", "sum.golang.org"),
+        *(
+            "mine.example",
+            "cargo.example",
+            "own.example:8443",
+            "static.crates.io",
+            "crates.io",
+            "go.example",
+            "sum.golang.org",
+        ),
         *("apt.example", "more.example"),
     }
     assert found.variables == {
@@ -62,12 +73,26 @@ def test_what_the_user_has_configured_counts_without_its_credentials(tmp_path: P
         "NPM_CONFIG_REGISTRY": "https://npm.example/",
         "GOPROXY": "https://go.example",
     }
+    assert found.credentials == {
+        "pip.corp.example": Credential("Basic bWU6c2VjcmV0", reads=True),
+        "npm.example": Credential("Bearer secret", reads=True),
+        "own.example:8443": Credential("secret", reads=True),
+    }
 
 
 def test_variables_count_before_files(tmp_path: Path) -> None:
     environ = write(tmp_path, **{".npmrc": "registry=https://npm.example/\n"})
     found = find_registries({**environ, "npm_config_registry": "https://other.example/"})
     assert ("other.example" in found.names, "npm.example" in found.names, found.variables) == (True, False, {})
+
+
+def test_a_variable_with_a_login_and_one_in_a_file_count(tmp_path: Path) -> None:
+    environ = write(tmp_path, **{".npmrc": "registry=https://npm.example/\n//npm.example/a/:_auth=${TOKEN}\n"})
+    found = find_registries({**environ, "PIP_INDEX_URL": "https://me:a%40b@pip.example/simple", "TOKEN": "eDp5"})
+    assert (found.variables["PIP_INDEX_URL"], found.credentials) == (
+        "https://pip.example/simple",
+        {"pip.example": basic("me:a@b", reads=True), "npm.example": Credential("Basic eDp5", reads=True)},
+    )
 
 
 def test_a_file_in_the_workspace_says_nothing(tmp_path: Path) -> None:

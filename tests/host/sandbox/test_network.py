@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -127,6 +130,40 @@ def test_no_server_outside_is_reached(run: Run, group: Sandbox, plain: Sandbox) 
         abstract.listen()
         assert run(group, [PYTHON, "-c", CLIENT, port]) == REFUSED
         assert run(plain, [PYTHON, "-c", CLIENT, port]) == REACHED
+
+
+UNIX = """
+import socket, sys
+for name in ("\\0" + sys.argv[1], "own.sock", sys.argv[2]):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):
+        try:
+            socket.socket(socket.AF_UNIX, kind).connect(name)
+            print(repr(name), kind)
+        except OSError as error:
+            if error.errno == 91:  # of the wrong kind: it would have been reached
+                print(repr(name), kind)
+"""
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_unix_sockets_of_ours_are_refused_with_and_without_a_network(
+    run: Run, sandbox: Sandbox, plain: Sandbox, ws: Path, network: bool
+) -> None:
+    """The sockets of a daemon: one without a file, one in the workspace, one in the folder of the state."""
+    with contextlib.ExitStack() as stack:
+        state, name = tempfile.mkdtemp(dir="/tmp"), f"toolroll-{os.getpid()}"
+        stack.callback(shutil.rmtree, state)
+        stack.enter_context(contextlib.chdir(ws))
+        for where in ("\0" + name, "own.sock", f"{state}/own.sock"):
+            server = stack.enter_context(socket.socket(socket.AF_UNIX))
+            server.bind(where)
+            server.listen()
+        shared = sandbox.group()
+        stack.callback(shared.close)
+        words = [PYTHON, "-c", UNIX, name, f"{state}/own.sock"]
+        access = AccessRules((str(ws),), network=network)
+        assert [run(one, words, access=access) for one in (sandbox, shared)] == [(0, "")] * 2
+        assert run(plain, words)[1].count("\n") == 7  # the control; a name without a file is one for each kind
 
 
 def test_the_network_is_ours_again_whatever_happens(run: Run, group: Sandbox, ws: Path) -> None:

@@ -70,7 +70,7 @@ CASES = {
         "b'1\\n'",
     ),
     "a long command": ("bash", {"command": f"{LONG}\necho good $# ${{#BASH_SOURCE}}"}, "good 0"),
-    "figures": ("profile", {"action": "time", "code": "sum(range(10))"}, " a loop "),
+    "figures": ("profile", {"action": "time", "code": "sum(range(10))", "number": 10}, " a loop "),
     "memory": ("profile", {"action": "memory", "code": "a = [0] * 1000"}, "<code>"),
 }
 

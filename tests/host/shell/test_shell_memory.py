@@ -8,6 +8,7 @@ import pytest
 
 from toolroll import Kit
 from toolroll.host.files.sessions import SavedShell
+from toolroll.host.shell import shell
 from toolroll.host.shell.shell_memory import ShellMemory, compare_variables, select_variables, show_variables
 from toolroll.policy.rules import PRESETS, Policy
 from toolroll.result import ToolError
@@ -38,7 +39,7 @@ def test_folder_and_variables_last_until_they_change(kit: Kit, ws: Path) -> None
     )
 
 
-def test_a_folder_for_one_command_and_shells_of_their_own(kit: Kit, ws: Path) -> None:
+def test_a_folder_for_one_command_and_shells_of_their_own(kit: Kit, ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(kit, "pwd", cwd="sub") == f"{ws}/sub"
     assert run(kit, "pwd") == f"{ws}"
     run(kit, "cd sub; export A=1")
@@ -47,6 +48,7 @@ def test_a_folder_for_one_command_and_shells_of_their_own(kit: Kit, ws: Path) ->
     assert run(kit, "pwd; echo [$A]; cd other", session="two") == f"{ws}\n[]\nThe next command begins in 'other'."
     assert run(kit, "pwd", session="two") == f"{ws}/other"
     assert run(kit, "pwd") == f"{ws}/sub"
+    monkeypatch.setattr(shell, "QUICK_SECONDS", 10)
     job = kit.call("bash", {"command": "pwd; echo $A", "background": True})
     assert job.text == f"{ws}/sub\n2"
 

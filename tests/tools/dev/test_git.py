@@ -190,8 +190,8 @@ def test_a_merge_stops_with_both_sides_and_is_resolved(kit, forked):
     done = kit.call("git", {"action": "merge", "sub": "continue"})
     assert told(done) == (
         "Continued the merge.\nOn branch main\nNothing to commit, the working tree is clean.\n"
-        "(An undo takes back the files, not the branch. Branch main was at #: action `reset` with sub `hard` and that "
-        "`ref` goes back.)"
+        "(Branch main was at #: `undo` goes back, or, in a repository further down, action `reset` with sub `hard` and "
+        "that `ref`.)"
     )
     assert (forked / "a.txt").read_text() == "both\n"
     assert not (forked / "src/b.py").exists()

@@ -136,7 +136,8 @@ def test_what_never_ends_is_ended_and_told_of(kit, arguments, words):
     assert words in result.text
 
 
-def test_code_that_does_not_let_itself_be_interrupted_is_killed(kit):
+def test_code_that_does_not_let_itself_be_interrupted_is_killed(kit, monkeypatch):
+    monkeypatch.setattr("toolroll.tools.dev.profile._GRACE_SECONDS", 1.0)
     code = "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\ntime.sleep(100)"
     assert kit.call("profile", {"action": "hotspots", "code": code, "timeout": 0.1}).error.code == "TimeoutError"
 

@@ -104,7 +104,12 @@ def names(ws):
     return sorted(str(path.relative_to(ws)) for path in ws.rglob("*") if ".git" not in path.parts)
 
 
-def test_pytest(call, put, ws):
+@pytest.fixture
+def with_plugins(monkeypatch):
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+
+
+def test_pytest(with_plugins, call, put, ws):
     put({"app.py": APP, "pytest.ini": QUICK, "tests/test_app.py": TESTS, "tests/test_bad.py": "import nope\n"})
     before = names(ws)
     result = call()
@@ -268,7 +273,7 @@ class C(unittest.TestCase):
 )
 def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
     put({"test_a.py": STUCK.format(statement)})
-    result = call(timeout=3 if "sleep" in statement else 60, framework="unittest")
+    result = call(timeout=2 if "sleep" in statement else 60, framework="unittest")
     assert (result.status, result.data["passed"], result.data["failed"]) == ("partial", 1, 1)
     assert "FAILED test_a.py::C::test_2" in result.text
     assert how in result.text
@@ -351,7 +356,7 @@ def unit(before, assertion):
     )
 
 
-def test_only_affected_tests(call, put, git, ws):
+def test_only_affected_tests(call, kit, put, git, ws):
     put({
         "app.py": APP,
         "late.py": "y = 1\n",
@@ -384,6 +389,8 @@ def test_only_affected_tests(call, put, git, ws):
     assert call(action="coverage", framework="unittest").data["passed"] == 2
     put({"late.py": "y = 0\n"})
     assert affected().data["failed"] == 1, "but what was reached is known now"
+    with kit.fork("copy") as trial:
+        assert trial.call("tests", {"affected": True, "framework": "unittest"}).data["failed"] == 1
 
 
 def test_affected_tests_are_those_of_testpaths(call, put, git):

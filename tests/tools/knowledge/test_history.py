@@ -71,7 +71,7 @@ def test_documents(kit, put):
     kit.call("rag", {"action": "add_document", "path": "guide.md"})
     assert history(kit, "rotate", "documents").text == f"[1] guide.md:1-3 (Deploy)\n# Deploy\n\nKeys rotate.\n{NOTE}"
     put({"guide.md": "# Changed\n"})
-    assert "Changed or gone since they were added" in history(kit, "rotate", "documents").text
+    assert history(kit, "rotate", "documents").text == f"No document answers this.\n{NOTE}"
 
 
 GUIDANCE = [

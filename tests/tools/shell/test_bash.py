@@ -68,7 +68,7 @@ def test_bad_input(kit, put, arguments, code, words):
 
 def test_a_timeout_is_an_error_with_what_was_printed(kit):
     started = time.monotonic()
-    result = kit.call("bash", {"command": "echo before; sleep 100", "timeout": 1})
+    result = kit.call("bash", {"command": "echo before; sleep 100", "timeout": 0.5})
     assert (result.error.code, result.error.details["output"]) == ("TimeoutError", "before\n")
     assert "timed out" in result.text
     assert time.monotonic() - started < 50
@@ -230,7 +230,7 @@ def test_live_output_is_told(kit):
 
 def test_a_command_that_takes_long_becomes_a_job(open_kit):
     kit = open_kit(limits={"foreground_seconds": 0.3})
-    result = kit.call("bash", {"command": "echo begun; sleep 1; echo ended"})
+    result = kit.call("bash", {"command": "echo begun; sleep 0.6; echo ended"})
     assert (result.ok, result.data["outcome"], result.data["job"]) == (True, "running", 1)
     assert result.meta["next"] == {"name": "job", "arguments": {"action": "output", "id": 1}}
     polled = kit.call("job", {"action": "output", "id": 1, "wait": 20})

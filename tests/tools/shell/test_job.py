@@ -18,13 +18,8 @@ def output(kit, job):
     return kit.call("job", {"action": "output", "id": job, "wait": 0.1}).text
 
 
-@pytest.fixture
-def at_once(monkeypatch):
-    """What is started in the background is a job without a wait for an early end."""
-    monkeypatch.setattr(shell, "_QUICK", 0.01)
-
-
-def test_a_job_is_polled_from_an_offset(kit, put):
+def test_a_job_is_polled_from_an_offset(kit, put, monkeypatch):
+    monkeypatch.setattr(shell, "QUICK_SECONDS", 0.5)
     begun = start(kit, "echo one; until [ -e go ]; do sleep 0.05; done; echo two")
     assert begun.data["job"] == 1
     assert begun.text.startswith("one\nStill running as job 1.")
@@ -46,7 +41,8 @@ def test_what_was_shown_is_not_shown_again(open_kit, put):
     assert (rest["output"], rest["exit_code"]) == ("two\n", 0)
 
 
-def test_what_fails_at_once_is_told_at_once(kit):
+def test_what_fails_at_once_is_told_at_once(kit, monkeypatch):
+    monkeypatch.setattr(shell, "QUICK_SECONDS", 10)
     result = start(kit, "echo broken; exit 4")
     assert (result.data["outcome"], result.data["exit_code"], result.text) == ("exited", 4, "broken\nExit code: 4")
     assert kit.call("job", {"action": "list"}).text == "There are no jobs."
@@ -60,7 +56,6 @@ def test_input_reaches_it(kit):
     assert kit.call("job", {"action": "output", "id": 1}).data["output"] == "hello you\ndone\n"
 
 
-@pytest.mark.usefixtures("at_once")
 def test_a_wait_that_is_cancelled_ends_nothing(kit):
     start(kit, "sleep 100")
     token = CancelToken()
@@ -69,7 +64,6 @@ def test_a_wait_that_is_cancelled_ends_nothing(kit):
     assert kit.call("job", {"action": "output", "id": 1}).data["state"] == "running"
 
 
-@pytest.mark.usefixtures("at_once")
 def test_killing_and_listing(kit, tier):
     start(kit, "sleep 100")
     start(kit, "sleep 200")
@@ -93,7 +87,6 @@ def test_killing_and_listing(kit, tier):
         ({"action": "burn"}, "ValidationError", "burn"),
     ],
 )
-@pytest.mark.usefixtures("at_once")
 def test_bad_input(kit, arguments, code, words):
     start(kit, "sleep 100")
     result = kit.call("job", arguments)
@@ -101,7 +94,6 @@ def test_bad_input(kit, arguments, code, words):
     assert words in result.text
 
 
-@pytest.mark.usefixtures("at_once")
 def test_input_to_one_that_has_ended(kit):
     start(kit, "sleep 0.3")
     kit.call("job", {"action": "output", "id": 1, "wait": 30})

@@ -13,6 +13,7 @@ from toolroll.host.runtime.dir_entries import Stamp, are_old, take_stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.lines import list_some
 
 _MAX_FILES = 500
 _MAX_DEPTH = 6
@@ -59,7 +60,7 @@ class AutoRunCheck:
 
 def note(paths: list[str]) -> str:
     """The line of a result that names auto-run files."""
-    named = ", ".join(map(repr, paths[:10])) + (f" and {len(paths) - 10} more" if len(paths) > 10 else "")
+    named = list_some(list(map(repr, paths)), 10)
     be, it = ("is", "it") if len(paths) == 1 else ("are", "them")
     themselves = "itself" if len(paths) == 1 else "themselves"
     return f"note: {named} {be} run by other programs by {themselves}; look at {it} before you open the project"

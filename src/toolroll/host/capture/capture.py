@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_of, token
+from toolroll.host.capture.git_refs import GitRefs
 from toolroll.host.capture.listing import Differences, Listing, NewFiles, Stamp, is_folder, split_differences
 from toolroll.host.capture.losses import find_targets, name_losses
 from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
@@ -19,14 +20,13 @@ from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_recor
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.restore import is_same_state
-from toolroll.host.files.versions import Version, digest
+from toolroll.host.files.versions import SeenVersions, Version, digest
 from toolroll.host.runtime.process_tree import own_activity
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.files.versions import SeenVersions
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
@@ -100,6 +100,7 @@ class Capture:
         self._limits = limits
         self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
         self._blobs.needed = self._baseline.contents_kept
+        self._refs = GitRefs(root, self._blobs, launcher, limits.undo_file_bytes)
         self._top = root.path
         self._lock = threading.Lock()
         self._writers: list[Writer] = []
@@ -151,6 +152,7 @@ class Capture:
                     self._flush(self._writers[-1])
                 self._size = self._journal.log.size()
                 self._baseline.update()
+                self._refs.take_moved()
                 about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
                 writer.record = hold_record(self._state, about)
             except (OSError, ToolError) as error:
@@ -224,6 +226,13 @@ class Capture:
                         self._flush(jobs[-1])
                 pause = max(_TICK_S, _REST * (time.monotonic() - began))
 
+    def move_refs_back(self, notes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+        """Move back what commands moved in the repository; the note of that, and a sentence."""
+        with self._lock:
+            done = self._refs.put_back(notes)
+            self._refs.take_moved()
+            return done
+
     def recover(self) -> None:
         """Record what commands had changed whose kit was killed."""
         for left in left_records(self._state):
@@ -241,11 +250,12 @@ class Capture:
         """Record what has changed since the baseline as done by this writer, and make the baseline current."""
         now, is_by_others = self._list()
         found, new_files = self._find(now)
-        if found and not new_files and all(map(is_cache, found)):
+        moved = self._refs.take_moved()
+        if found and not (new_files or moved) and all(map(is_cache, found)):
             self._advance(now, found)
             return
         folders = self._baseline.folder_states(now, found)
-        if not (found or new_files or folders):
+        if not (found or new_files or folders or moved):
             return
         ours = self._ours(found.keys() | folders.keys())
         pairs, kept = self._compare(found, ours, now)
@@ -253,11 +263,11 @@ class Capture:
         renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
         self._note_seen(found, pairs)
         self._advance(now, found, kept, new_files)
-        if pairs or new_files:
+        if pairs or new_files or moved:
             rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
-            note = self._note(writer, rows, by_others=is_by_others)
-            if new_files or not all(map(is_cache, pairs)):
-                moves = {new: old for new, old in renamed.items() if _is_lost(pairs[old][0])}
+            note = {**self._note(writer, rows, by_others=is_by_others), **moved}
+            if new_files or moved or not all(map(is_cache, pairs)):
+                moves = {new: old for new, old in renamed.items() if (one := pairs[old][0]) is not None and one.is_lost}
                 self._record(writer, order_steps(pairs, moves, folders), note, new_files)
 
     def _find(self, now: Listing) -> tuple[Differences, NewFiles]:
@@ -403,10 +413,6 @@ def _describe(error: OSError | ToolError) -> str:
 def _can_be_written(files: NewFiles) -> bool:
     """Whether the log can have these names as they are: bytes that are not UTF-8 are translated step by step."""
     return not any(_SURROGATES.search(folder) or _SURROGATES.search("".join(names)) for folder, names in files.items())
-
-
-def _is_lost(state: PathState | None) -> bool:
-    return state is not None and state.is_lost
 
 
 def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Launcher
 
 _ENTRY = struct.Struct(">10L20sH")
 _EXTENDED, _STAGE, _INTENT_TO_ADD = 0x4000, 0x3000, 0x2000
@@ -134,18 +132,37 @@ def converts(attributes: bytes) -> bool:
 
 def parse_index(data: bytes, prefix: str = "") -> dict[str, IndexEntry]:
     """The regular files of an index beneath a folder of the repository; ValueError for what is none."""
+    found: dict[str, IndexEntry] = {}
+    for entry, mode, flags, name in _entries(data):
+        if mode >> 12 == 0o10 and not flags & (_STAGE | _INTENT_TO_ADD << 16):
+            path = os.fsdecode(name)
+            if path.startswith(prefix):
+                found[path[len(prefix) :]] = entry
+    return found
+
+
+def digest_staged(data: bytes) -> str:
+    """The same for indexes with the same staged files, whatever git knows of the files in the working tree."""
+    found = hashlib.sha256()
+    with suppress(ValueError, IndexError, struct.error):
+        for entry, mode, flags, name in _entries(data):
+            found.update(b"%o %s %d %s\0" % (mode, entry.oid.encode(), flags & _STAGE, name))
+    return found.hexdigest()
+
+
+def _entries(data: bytes) -> Iterator[tuple[IndexEntry, int, int, bytes]]:
+    """Each entry of an index with its mode, its flags, those of the second word 16 bits up, and its name."""
     if data[:4] != b"DIRC":
         raise ValueError("this is no index")
     version, count = struct.unpack_from(">2L", data, 4)
     if version not in (2, 3, 4):
         raise ValueError(f"index of version {version}")
-    found: dict[str, IndexEntry] = {}
     at, name = 12, b""
     for _ in range(count):
         ctime, ctime_ns, mtime, mtime_ns, _, inode, mode, _, _, size, oid, flags = _ENTRY.unpack_from(data, at)
-        start, more = at + _ENTRY.size, 0
+        start = at + _ENTRY.size
         if flags & _EXTENDED:
-            (more,) = struct.unpack_from(">H", data, start)
+            flags |= struct.unpack_from(">H", data, start)[0] << 16
             start += 2
         if version == 4:
             cut, start = _varint(data, start)
@@ -154,12 +171,8 @@ def parse_index(data: bytes, prefix: str = "") -> dict[str, IndexEntry]:
         else:
             end = data.index(b"\0", start)
             name, at = data[start:end], at + ((end - at + 8) & ~7)
-        if mode >> 12 == 0o10 and not flags & _STAGE and not more & _INTENT_TO_ADD:
-            path = os.fsdecode(name)
-            if path.startswith(prefix):
-                times = ctime * 10**9 + ctime_ns, mtime * 10**9 + mtime_ns
-                found[path[len(prefix) :]] = IndexEntry(*times, inode, size, oid.hex())
-    return found
+        times = ctime * 10**9 + ctime_ns, mtime * 10**9 + mtime_ns
+        yield IndexEntry(*times, inode, size, oid.hex()), mode, flags, name
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from toolroll.text.lines import list_some
 from toolroll.text.names import show_name
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def name_losses(baseline: TreeBaseline, targets: Iterable[str]) -> str:
     lost = sorted({one for target in targets for one in _losses(baseline, target)})
     if not lost:
         return ""
-    more = f" and {len(lost) - _MAX_NAMED} more" if len(lost) > _MAX_NAMED else ""
-    return f"`undo` could not put back: {', '.join(lost[:_MAX_NAMED])}{more}."
+    return f"`undo` could not put back: {list_some(lost, _MAX_NAMED)}."
 
 
 def _losses(baseline: TreeBaseline, target: str) -> Iterator[str]:

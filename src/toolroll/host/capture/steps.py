@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from toolroll.host.capture.listing import CACHES
 from toolroll.host.files.journal.entry import NewFiles, PathChange, PathState
+from toolroll.policy.paths import folders_above
 from toolroll.text.files.changes import Change
 
 Pairs = Mapping[str, tuple[PathState | None, PathState | None]]
@@ -87,23 +88,13 @@ def name_changes(
             rows[path] = counts.get(path) or _row(path, before, after)
     kinds = {path: (after or before) for path, (before, after) in pairs.items()}
     folders = {p for p, one in kinds.items() if one is not None and one.kind in ("directory", "ignored")}
-    above = _folders_above([*rows, *new_files])
+    above = folders_above([*rows, *new_files])
     shown = (path for path in rows if path not in folders or path not in above)
     named = [rows[path]._replace(path=f"{path}/") if path in folders else rows[path] for path in shown]
     for folder, names in new_files.items():
         if not is_cache(folder):
             named += [Change(folder + name, "created") for name in sorted(names) if not name.endswith(_BYTECODE)]
     return named
-
-
-def _folders_above(paths: Iterable[str]) -> set[str]:
-    above: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in above:
-            above.add(folder)
-            folder = folder.rpartition("/")[0]
-    return above
 
 
 def _row(path: str, before: PathState | None, after: PathState | None) -> Change:

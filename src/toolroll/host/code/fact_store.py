@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.versions import Stamp
+from toolroll.host.runtime.database import open_cache
 from toolroll.text.code.map.file_facts import FORMAT, FileFacts
+from toolroll.text.encoding import is_unicode
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.state import State
 
 _MAX_SPARE_ROWS = 2_000  # rows of deleted files that are kept, as they may come back
-_LOCK_TIMEOUT_S = 5.0  # for another kit on the same state
 _MAX_KEYS = 500  # in one query
 # The names on disk are those of earlier versions, so that their caches stay valid.
 _TABLES = (
@@ -52,7 +53,7 @@ class FactStore:
 
     def put(self, packed: Mapping[bytes, bytes], places: Mapping[str, tuple[Stamp, bytes]]) -> None:
         """Keep packed facts by key, and the stamp and key of each path."""
-        rows = [(path, " ".join(map(str, stamp)), key) for path, (stamp, key) in places.items() if _is_text(path)]
+        rows = [(path, " ".join(map(str, stamp)), key) for path, (stamp, key) in places.items() if is_unicode(path)]
         self._change(
             ("insert or ignore into sheets values (?, ?)", list(packed.items())),
             ("insert or replace into places values (?, ?, ?)", rows),
@@ -84,50 +85,28 @@ class FactStore:
 
         if any(rows for _, rows in steps):
             with suppress(sqlite3.Error), self._base as base:  # no room, or another kit holds the lock
+                base.execute("begin")
                 for text, rows in steps:
                     base.executemany(text, rows)
 
     @cached_property
     def _base(self) -> sqlite3.Connection:
-        """The database of the state folder, made again if it is damaged; one in memory if that fails."""
+        """The database of the state folder; one in memory if that fails."""
         import sqlite3
 
-        path = os.path.join(self._state.path, "atlas", f"sheets-{FORMAT}.sqlite")
-        with suppress(OSError, sqlite3.OperationalError):
+        with suppress(OSError, sqlite3.Error):
             self._state.folder("atlas")
-            try:
-                return _open(path)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                for end in ("", "-wal", "-shm"):
-                    with suppress(OSError):
-                        os.unlink(path + end)
-                return _open(path)
-        return _open(":memory:")
+            return open_cache(os.path.join(self._state.path, "atlas", f"sheets-{FORMAT}.sqlite"), _prepare)
+        base = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        _prepare(base)
+        return base
 
 
-def _open(path: str) -> sqlite3.Connection:
-    import sqlite3
-
-    base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
-    try:
-        for text in ("pragma journal_mode=wal", "pragma synchronous=normal", *_TABLES):
-            base.execute(text)
-    except sqlite3.Error:
-        base.close()
-        raise
-    return base
+def _prepare(base: sqlite3.Connection) -> None:
+    for text in _TABLES:
+        base.execute(text)
 
 
 def _read(text: str) -> Stamp:
     device, number, size, modified, changed = map(int, text.split())
     return device, number, size, modified, changed
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

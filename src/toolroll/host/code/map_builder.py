@@ -85,7 +85,8 @@ class FactReader:
             return SourceFile(path, stamp, _NO_TEXT)
         language = languages.detect(path, data)
         name = language.name if language is not None else ""
-        return SourceFile(path, stamp, _key(name, data), name if name and wants(name) else "", source)
+        key = digest(b"%d %s\n%s" % (FORMAT, name.encode(), data))
+        return SourceFile(path, stamp, key, name if name and wants(name) else "", source)
 
     def fill(self, copies: Sequence[SourceFile], deadline: float, token: CancelToken | None) -> None:
         """Make missing facts, until the deadline."""
@@ -115,10 +116,6 @@ class FactReader:
 
 def _text_facts(source: bytes) -> bytes:
     return pack(make_facts(source.decode(), None))
-
-
-def _key(language: str, data: bytes) -> bytes:
-    return digest(b"%d %s\n%s" % (FORMAT, language.encode(), data))
 
 
 @dataclass(slots=True)

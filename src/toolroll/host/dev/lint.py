@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report
+from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.files.workspace import JUDGED
 from toolroll.host.search.query import Scope
@@ -21,7 +21,6 @@ from toolroll.text.dev.lint.results import Finding, LintOutput, Rewritten
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.projects import Projects
     from toolroll.host.files.reader import TextFile
 
 _MAX_OUTPUT_BYTES = 32 << 20

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report
+from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.interpreter import walk_up
@@ -18,10 +18,9 @@ from toolroll.text.dev.tests import frameworks, javascript
 from toolroll.text.dev.tests.affected import Affected, affected, is_in_testpaths, read_testpaths
 from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, Framework, RunRequest
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
-from toolroll.text.lines import counted
+from toolroll.text.lines import counted, list_some
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.requests import GitCommand, GitOutput
 
@@ -230,8 +229,9 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
         return ChosenTests(targets, note="All tests: what has changed is not known without a git repository.")
     if not files:
         return ChosenTests((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
+    named = list_some(files, 5)
     if kind.related:
-        return ChosenTests(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
+        return ChosenTests(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {named}.")
     if kind.language != "python":
         return ChosenTests(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
     found = _reached(projects, project, files)
@@ -244,8 +244,8 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
     elif project.asked != "unittest" and (testpaths := _find_testpaths(projects, project)):
         inner = [one for one in inner if is_in_testpaths(one, testpaths)]
     if not inner:
-        return ChosenTests((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
-    note = f"{counted(len(inner), 'test file')} affected by {_few(files)}."
+        return ChosenTests((), note=f"No test is affected: {named} changed since the last commit.", nothing=True)
+    note = f"{counted(len(inner), 'test file')} affected by {named}."
     return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 
@@ -258,10 +258,6 @@ def _find_testpaths(projects: Projects, project: Project) -> list[str]:
 def empty_run(project: Project) -> Run:
     """A run without tests."""
     return Run(project.framework.name, ended=True)
-
-
-def _few(files: list[str]) -> str:
-    return ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
 
 
 def _reached(projects: Projects, project: Project, files: list[str]) -> Affected:

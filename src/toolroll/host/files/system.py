@@ -33,7 +33,7 @@ FOLDERS = (
 # older cgroups are a mount for each kind of limit, and each mount costs every command time.
 _SYS = (("/sys/devices/system", ""), ("/sys/fs/cgroup", "cgroup.controllers"))
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
-_RESOLVER = "/etc/resolv.conf"
+RESOLVER = "/etc/resolv.conf"
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared for every command: another look is another system
@@ -70,7 +70,7 @@ def system() -> System:
 
 @lru_cache(maxsize=4)
 def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa: ARG001 - to look again
-    resolver = real(_RESOLVER)
+    resolver = real(RESOLVER)
     files = (resolver,) if resolver is not None and not is_beneath(resolver, ETC) else ()
     hidden = tuple(_private(ETC)) if user == 0 else ()
     return System(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.capture.git_objects import GitIndex
+from toolroll.host.forks.fork import is_run_by_git, new_repositories
 from toolroll.policy.auto_run import runs_by_itself
 from toolroll.policy.commit_rules import FileEffect, FileEffectKind, judge_effects
 from toolroll.policy.effects import Effect
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
 
-_MAX_ROWS = 500  # of a diff in a question
+_MAX_ROWS, _MAX_CHARS = 500, 400  # of a diff in a question, and of a row of it
 
 
 class Landing:
@@ -55,7 +56,7 @@ class Landing:
         self._guard.require(ApprovalRequest(call.name, Effect.SHELL, call.arguments, why))
 
     def _question(self, call: Call, rows: Sequence[ForkChange], reason: str, diff: str) -> ApprovalRequest:
-        lines = diff.splitlines()
+        lines = [one if len(one) <= _MAX_CHARS else f"{one[:_MAX_CHARS]}..." for one in diff.splitlines()]
         more = f"\n({len(lines) - _MAX_ROWS} lines more)" if len(lines) > _MAX_ROWS else ""
         paths = "\n".join(row.path for row in rows[: _MAX_ROWS // 5])
         shown = {"changed": paths, "total": len(rows), "diff": "\n".join(lines[:_MAX_ROWS]) + more}
@@ -63,9 +64,10 @@ class Landing:
 
     def _list_effects(self, rows: Sequence[ForkChange]) -> list[FileEffect]:
         self._index.refresh()
-        return [self._effect(row) for row in rows if not _is_folder(row.base) or not _is_folder(row.fork)]
+        made = new_repositories(rows)
+        return [self._effect(row, made) for row in rows if not _is_folder(row.base) or not _is_folder(row.fork)]
 
-    def _effect(self, row: ForkChange) -> FileEffect:
+    def _effect(self, row: ForkChange, repositories: tuple[str, ...]) -> FileEffect:
         base, fork = row.base, row.fork
         kind = _kind(base, fork)
         last = fork or base
@@ -75,7 +77,8 @@ class Landing:
             size=len(last.data or b"") if last else 0,
             untracked=kind in ("modify", "delete") and base is not None and not self._can_restore(row.path, base),
             executable=_is_executable(fork) and not _is_executable(base),
-            auto_run=runs_by_itself(tuple(row.path.split("/"))) is not None,
+            auto_run=runs_by_itself(tuple(row.path.split("/"))) is not None
+            or (row.path.startswith(repositories) and is_run_by_git(row)),
         )
 
     def _can_restore(self, path: str, node: Node) -> bool:

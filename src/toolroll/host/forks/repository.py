@@ -15,12 +15,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.capture.git_refs import note_moved
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathChange, PathState
+from toolroll.host.files.versions import digest
 from toolroll.host.forks.git_index import StagedFiles, check_connected, read_staged, write_staged
 from toolroll.host.forks.views import beneath, find_node
 from toolroll.host.runtime.dir_entries import take_stamp
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.files.journal.journal import Recorder
@@ -101,7 +104,7 @@ class RepositoryChange:
     def __str__(self) -> str:
         named = [name.removeprefix("refs/").removeprefix("heads/") for name in self.moved]
         parts = [f"moved {', '.join(named)}"] if named else []
-        parts += [f"staged {len(self.staged)} file{'s' * (len(self.staged) != 1)}"] if self.staged else []
+        parts += [f"staged {counted(len(self.staged), 'file')}"] if self.staged else []
         return f"Repository: {', '.join(parts)}." if parts else ""
 
 
@@ -129,7 +132,7 @@ class RepositoryMerge:
     def compare(self) -> RepositoryChange:
         """What only the fork changed; ToolError with both sides where the workspace changed it too."""
         now, theirs, start = self._now, self._theirs, self._start
-        if theirs is None or theirs is now:
+        if theirs is None or theirs is now or (now is None and start is None):  # a new one is merged as files
             return RepositoryChange({}, {})
         if now is None or start is None:
             raise _refuse("the fork has a repository of its own, which the workspace has not. Merge by paths")
@@ -214,10 +217,13 @@ class RepositoryMerge:
                 writer.add_to_log()
             if change.staged:
                 writer.put(_INDEX, index)
+        sides = {name: [os.fsdecode(one or b"") for one in pair] for name, pair in change.moved.items()}
+        before = digest(self._now.index).hex() if change.staged and self._now.index else None
+        recorder.note |= note_moved(sides, before, index or self._now.index)
 
     def after(self, change: RepositoryChange) -> RepositoryState | None:
         """What later changes are to be compared with, once this one was merged."""
-        return read_repository(self._base.fd, self._now) if change else self._start
+        return read_repository(self._base.fd, self._now) if change or self._start is None else self._start
 
     def _add_objects(self) -> None:
         found = [(match, path) for path in self._touched() if (match := _OBJECT.match(path))]

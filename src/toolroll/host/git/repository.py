@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Shell
 
 _MAX_OUTPUT_BYTES = 4_000_000  # of one answer
-_FORCE = "Commit or stash them first. To go on all the same, set `force`: an undo brings files back, not commits."
+_FORCE = "Commit or stash them first. To go on all the same, set `force`."
 _MAX_ERROR_CHARS = 20_000
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
 _ONGOING = (

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone_numbers
-from toolroll.host.knowledge.call_log import SAID, LoggedCall
+from toolroll.host.knowledge.call_log import SAID, CallLog, LoggedCall
 from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import split_markdown
 from toolroll.text.knowledge.passages import Hits, Passage
+from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import JournalEntry
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.knowledge.call_log import CallLog
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.call import Call
 
@@ -107,10 +107,9 @@ def _files(entry: JournalEntry) -> list[str]:
 
 def _call(entry: JournalEntry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
-    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
     said = [
-        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_MAX_PATHS])}{more}{back}",
+        f"{_at(entry.time)} {entry.tool}: {list_some(paths, _MAX_PATHS)}{back}",
         f"in session {entry.session}" if entry.session else "",
         "undone since" if taken_back else "",
     ]

@@ -6,8 +6,9 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import errors, formats, limits
@@ -23,7 +24,7 @@ from toolroll.text import notebook
 from toolroll.text.code.syntax import languages
 from toolroll.text.knowledge import chunks, passages
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResults, check_title
+from toolroll.text.knowledge.passages import Form, Hits, LibraryDocument, PassageResults, check_title
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 MAX_DOCUMENT_BYTES = 10_000_000
 MAX_FILES = 2_000
 MAX_CONVERSION_SECONDS = 240.0  # after which no more documents of a folder are converted in one call
+MAX_RECOGNITION_SECONDS = 5.0  # the same for pictures and recordings, which take longest and say least
 
+_BATCH_PIECES = 500  # that are stored together
 _CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
@@ -49,6 +52,7 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys((".csv", ".tsv"), "table"),
     ".ipynb": "notebook",
 }
+_RECOGNISED = ("image", "audio")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
 _INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
@@ -70,6 +74,8 @@ class IngestReport:
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    """Documents whose files are gone; only by `sync`."""
     skipped: dict[str, int] = field(default_factory=dict)
     """How many files of a folder were not added, by reason."""
     pieces: int = 0
@@ -87,7 +93,12 @@ class IngestReport:
         return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
     def __str__(self) -> str:
-        lists = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
+        lists = (
+            ("Added", self.added),
+            ("Replaced", self.replaced),
+            ("Unchanged:", self.unchanged),
+            ("Removed", self.removed),
+        )
         said = [f"{done} {ones[0] if len(ones) == 1 else f'{len(ones)} documents'}" for done, ones in lists if ones]
         pieces = f" ({counted(self.pieces, 'piece')})" if self.added or self.replaced else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
@@ -121,7 +132,7 @@ class Conversions:
         source, known_by = document.source, document.digest
         if one_of_many:  # a file that was named itself is tried again
             self._unreadable.check(known_by, format.reader, source)
-            if self._spent > MAX_CONVERSION_SECONDS:
+            if self._spent > (MAX_RECOGNITION_SECONDS if format.form in _RECOGNISED else MAX_CONVERSION_SECONDS):
                 raise TimeBudgetError
         began = time.monotonic()
         try:
@@ -161,25 +172,64 @@ class Ingest:
             self._put(made, *self._fresh(path))
             return made
         paths, made.stopped = self._listed(path)
+        self._add_each(paths, made)
+        if not (made.added or made.replaced or made.unchanged):
+            raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
+        return made
+
+    def sync(self, path: str) -> IngestReport:
+        """Make the library hold of a file or folder what is there now: add, replace, and remove what is gone."""
+        made, source = IngestReport(), "/".join(self._files.key(path))
+        paths: list[str] = []
+        if self._is_folder(path):
+            paths, made.stopped = self._listed(path)
+        elif FileTree(self._files).is_file(path):
+            paths = [source]
+        held = self._store.beneath(source)
+        if not paths and not held:
+            raise ToolError(ErrorCode.NOT_FOUND, f"There is no file in {path!r}, and none of it is in the library.")
+        self._add_each(paths, made)
+        if not made.stopped:
+            gone = [one for one in held if one not in set(paths)]
+            made.removed = [one for one in gone if self._store.drop("file", one)]
+        return made
+
+    def _add_each(self, paths: Sequence[str], made: IngestReport) -> None:
+        """Take in the files of a folder that can be taken, those that take longest last."""
         skipped: Counter[str] = Counter()
-        for done, one in enumerate(paths):
+        waiting: list[tuple[LibraryDocument, list[Chunk]]] = []  # a transaction for each would take most of the time
+        for done, one in enumerate(sorted(paths, key=_effort)):
             self._call.token.check()
             self._call.progress(done, len(paths), one)
             try:
-                fresh = self._fresh(f"./{one}", top=True)
+                document, pieces = self._fresh(f"./{one}", top=True)
             except TimeBudgetError:
                 skipped[_OUT_OF_TIME] += 1
+                continue
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
                 skipped[_REASONS[error.code]] += 1
-            else:
-                self._put(made, *fresh)
+                continue
+            if pieces is None:
+                made.unchanged.append(document.source)
+                continue
+            waiting.append((document, pieces))
+            if sum(len(each) for _, each in waiting) >= _BATCH_PIECES:
+                self._put_all(made, waiting)
+        self._put_all(made, waiting)
         self._call.progress(len(paths), len(paths), "")
         made.skipped = dict(skipped)
-        if not (made.added or made.replaced or made.unchanged):
-            raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
-        return made
+
+    def _put_all(self, made: IngestReport, waiting: list[tuple[LibraryDocument, list[Chunk]]]) -> None:
+        if not waiting:
+            return
+        for (document, pieces), replaced in zip(waiting, self._store.put_all(waiting), strict=True):
+            (made.replaced if replaced else made.added).append(document.source)
+            made.pieces += len(pieces)
+        made.remarks += self._conversions.remarks
+        self._conversions.remarks.clear()
+        waiting.clear()
 
     def add_text(self, text: str, title: str) -> IngestReport:
         """Take in a text under a title; without one, under a name that its content gives."""
@@ -196,12 +246,29 @@ class Ingest:
         return made
 
     def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> PassageResults:
-        """The passages that answer a question; says which of their files changed since they were added."""
-        hits = self._store.search(passages.check_query(query), limit)
+        """The passages that answer a question, none of them of an older version of its file."""
+        asked = passages.check_query(query)
+        hits = self._store.search(asked, limit)
+        if (old := self._stale(hits)) and self._refresh(old):
+            hits = self._store.search(asked, limit)
+            old = self._stale(hits)
+        kept = replace(hits, passages=[one for one in hits.passages if one.kind != "file" or one.source not in old])
+        more = [f"Left out, because they changed or are gone since they were added: {', '.join(old)}."] if old else []
+        return passages.show_hits(kept, lead=lead, none=none, more=more)
+
+    def _stale(self, hits: Hits) -> list[str]:
+        """The files whose passages are of an older version."""
         files = {one.source: one.digest for one in hits.passages if one.kind == "file"}
-        old = [source for source, known_by in files.items() if self._changed(source, known_by)]
-        more = [f"Changed or gone since they were added, so the lines may be others now: {', '.join(old)}."]
-        return passages.show_hits(hits, lead=lead, none=none, more=more if old else ())
+        return [source for source, known_by in files.items() if self._changed(source, known_by)]
+
+    def _refresh(self, sources: Sequence[str]) -> bool:
+        """Take in files that changed, but those that take long to convert; returns whether there was any."""
+        made = IngestReport()
+        for one in sources:
+            if formats.of_name(one) is None:
+                with suppress(ToolError, TimeBudgetError):
+                    self._put(made, *self._fresh(f"./{one}", top=True))
+        return bool(made.replaced)
 
     def _changed(self, source: str, known_by: str) -> bool:
         try:
@@ -217,12 +284,8 @@ class Ingest:
     def _put(self, made: IngestReport, document: LibraryDocument, pieces: list[Chunk] | None) -> None:
         if pieces is None:
             made.unchanged.append(document.source)
-            return
-        replaced = self._store.put(document, pieces)
-        (made.replaced if replaced else made.added).append(document.source)
-        made.pieces += len(pieces)
-        made.remarks += self._conversions.remarks
-        self._conversions.remarks.clear()
+        else:
+            self._put_all(made, [(document, pieces)])
 
     def _is_folder(self, path: str) -> bool:
         root, where = self._files.where(path)
@@ -273,6 +336,12 @@ class Ingest:
                 raise
             return chunks.split_text(file.text)  # paragraphs are better than nothing
         return chunks.split_code(file.text, tags.definitions)
+
+
+def _effort(path: str) -> int:
+    """How long a file takes to read: text, a document to convert, a picture or recording to recognise."""
+    format = formats.of_name(path)
+    return 0 if format is None else 2 if format.form in _RECOGNISED else 1
 
 
 def _text_of(files: Workspace, path: str) -> TextFile:

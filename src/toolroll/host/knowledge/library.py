@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.knowledge import fusion, passages
+from toolroll.text.knowledge import evidence, fusion, passages
 from toolroll.text.knowledge.chunks import SPLIT_VERSION, Chunk, join_pieces
 from toolroll.text.knowledge.passages import Hits, Kind, LibraryDocument, Passage, RankingMethod
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.progress import Progress
+    from toolroll.text.knowledge.evidence import AskedWords
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """From a question and its best passages to the score of each."""
@@ -66,10 +68,21 @@ class LibrarySize:
     """Pieces that no vector was made of yet."""
 
 
+@dataclass(slots=True)
+class LibrarySource:
+    """A folder that documents are from."""
+
+    name: str
+    documents: int = 0
+    pieces: int = 0
+    added: float = 0.0
+    """When a document of it was last added."""
+
+
 class Library:
     """Stores documents in pieces and finds them by words (BM25), and by meaning where that is set up.
 
-    What is put is found by its words at once; `fill` makes the vectors, and so does each search for a moment.
+    What is put is found by its words at once. Vectors are made in the background, once `embed` or a search was called.
     """
 
     def __init__(
@@ -88,29 +101,32 @@ class Library:
 
     def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
         """Store a document in place of its older version; returns whether there was one."""
-        self._behind.check()  # that the document is kept whole, or not at all
+        return self.put_all([(document, chunks)])[0]
+
+    def put_all(self, documents: Sequence[tuple[LibraryDocument, Sequence[Chunk]]]) -> list[bool]:
+        """Store documents, all or none of them; returns for each whether it replaces an older version."""
+        self._behind.check()  # that a document is kept whole, or not at all
+        counted = [self._count_terms(document, chunks) for document, chunks in documents]
+        replaced: list[bool] = []
+        entries: dict[int, list[tuple[int, Counter[str]]]] = {}  # by block
+        with self._base.transaction() as base:
+            for (document, chunks), counts in zip(documents, counted, strict=True):
+                replaced.append(_forget(base, document.kind, document.source))
+                _check_room(base, len(chunks), sum(len(one.text) for one in chunks))
+                block, numbers = _insert_document(base, document, chunks, counts)
+                backfill.add_missing(base, numbers)
+                entries.setdefault(block, []).extend(zip(numbers, counts, strict=True))
+            for block, pieces in entries.items():
+                postings.add(base, block, pieces)
+        return replaced
+
+    def _count_terms(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> list[Counter[str]]:
         counts = []
         for at, one in enumerate(chunks):
             if at % _CHECK_EVERY_PIECES == 0:
                 self._token.check()
             counts.append(passages.count_terms(f"{document.source} {one.title} {one.text}"))
-        with self._base.transaction() as base:
-            replaced = _forget(base, document.kind, document.source)
-            characters = sum(len(one.text) for one in chunks)
-            _check_room(base, len(chunks), characters)
-            length = sum(sum(one.values()) for one in counts)
-            values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
-            words = _compress_terms(sorted({term for one in counts for term in one}))
-            block = postings.block(base)
-            number = base.execute(
-                "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
-                "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
-            ).lastrowid
-            numbers = [_insert(base, number, one) for one in chunks]
-            backfill.add_missing(base, numbers)
-            postings.add(base, block, numbers, counts)
-        return replaced
+        return counts
 
     def drop(self, kind: Kind, source: str) -> bool:
         if not self._base.exists:
@@ -121,6 +137,23 @@ class Library:
     def documents(self) -> list[tuple[Kind, str, str]]:
         """Kind, source and form of every document, in the order of their sources."""
         return self._rows("select kind, source, form from documents order by source, kind")
+
+    def beneath(self, source: str) -> list[str]:
+        """The files of the library that are this one, or in this folder; all for ""."""
+        rows = self._rows("select source from documents where kind = 'file' order by source")
+        return [one for (one,) in rows if not source or one == source or one.startswith(f"{source}/")]
+
+    def sources(self) -> list[LibrarySource]:
+        """The folders that documents are from, by their first name, and what was given as text."""
+        made: dict[str, LibrarySource] = {}
+        for kind, source, pieces, added in self._rows("select kind, source, pieces, added from documents"):
+            top, below, _ = source.partition("/") if kind == "file" else ("", "", "")
+            name = f"{top}/" if below else "texts" if kind == "text" else "."
+            one = made.setdefault(name, LibrarySource(name))
+            one.documents += 1
+            one.pieces += pieces
+            one.added = max(one.added, added)
+        return sorted(made.values(), key=lambda one: one.name)
 
     def text(self, kind: str, source: str) -> str | None:
         """The text of a document, put together from its pieces; None if there is no such one."""
@@ -144,9 +177,11 @@ class Library:
         looked = max(most, fusion.RESCORED) if by == "both" else most
         with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            whole = len(near) < backfill.MAX_NEAREST
-            best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
+            asked = _look_up(base, query) if by == "both" else None
+            best, total = self._best(base, query if by != "meaning" else "", near, looked, asked)
             base.execute("commit")
+        if asked is not None and not best:
+            return Hits([], 0, ranking, asked.unknown)
         if by == "both":
             best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
         best, said = self._rerank_best(query, best[:most])
@@ -154,19 +189,38 @@ class Library:
         return Hits(best[:limit], total, ranking)
 
     def _best(
-        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], whole: bool, most: int
+        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], most: int, asked: AskedWords | None
     ) -> tuple[list[Passage], int]:
-        """So many of the passages that answer, the best first, and how many do."""
+        """So many of the passages that answer, the best first, and how many do.
+
+        If the library lacks much of what was `asked` for, only those count that have the rest or are very near.
+        """
         words, total = postings.best(base, query, near, self._token)
-        ordered = fusion.fuse(words, near, whole=whole)
+        unknown = self._behind.unknown(base, words)
+        if unknown:  # what is asked for is embedded first
+            self._behind.start(unknown[: fusion.RESCORED])
+        ordered = fusion.fuse(words, near, unknown if len(near) == backfill.MAX_NEAREST else None)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, backfill.keep_present(base, near), whole, most)
+            return self._best(base, query, backfill.keep_present(base, near), most, asked)
+        if asked is not None:
+            sure = {number for number, cosine in near.items() if cosine >= fusion.SURE_SIMILARITY}
+            answering = zip(best, (number for number, _ in ordered), strict=False)
+            best = [one for one, number in answering if number in sure or asked.covered_by(f"{one.title}\n{one.text}")]
+            return best, len(best)
         return best, max(total, len(ordered))
 
-    def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
-        return self._behind.fill(progress, seconds)
+    def embed(self, progress: Progress, seconds: float) -> str:
+        """Make missing vectors, for at most this long before the background goes on alone.
+
+        Returns how many are missing then, and why: a sentence, or "".
+        """
+        self._behind.start()
+        return self._behind.wait(seconds, progress)
+
+    def say_missing(self) -> str:
+        """How many passages have no vector yet, and why: a sentence, or ""."""
+        return self._behind.say_missing()
 
     def _rerank_best(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
         """The passages in the order of `rerank`, and a note on it: a sentence, or ""."""
@@ -201,6 +255,15 @@ class Library:
         return held
 
 
+def _look_up(base: sqlite3.Connection, query: str) -> AskedWords | None:
+    """The words of a question, if the library lacks so many that it hardly answers; None if it may, or is small."""
+    (pieces,) = base.execute("select pieces from totals").fetchone()
+    if pieces < evidence.MIN_PIECES:
+        return None
+    asked = evidence.find_unknown(query, postings.find_known(base, evidence.list_terms(query)))
+    return asked if asked.doubtful else None
+
+
 def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
     def rerank(query: str, best: Sequence[Passage]) -> list[float]:
         return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
@@ -209,10 +272,29 @@ def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
 
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
-    """Reorder the passages by how much of the question's wording they have."""
+    """Reorder the passages by how much of the question's wording they have, those of files without prose last."""
     more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
-    made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
+    made = []
+    for one, extra in zip(best, more, strict=True):
+        share = fusion.weigh_source(one.source, query) if one.kind == "file" else 1.0
+        made.append(replace(one, score=round(share * (one.score + unit * extra), 4)))
     return sorted(made, key=lambda one: -one.score)
+
+
+def _insert_document(
+    base: sqlite3.Connection, document: LibraryDocument, chunks: Sequence[Chunk], counts: Sequence[Counter[str]]
+) -> tuple[int, list[int]]:
+    """Insert a document and its pieces; the block that it joins, and the numbers of the pieces."""
+    characters, length = sum(len(one.text) for one in chunks), sum(one.total() for one in counts)
+    values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
+    words = _compress_terms(sorted({term for one in counts for term in one}))
+    block = postings.block(base)
+    number = base.execute(
+        "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
+        "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
+    ).lastrowid
+    return block, [_insert(base, number, one) for one in chunks]
 
 
 def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -19,6 +19,7 @@ from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import notes
 from toolroll.text.knowledge.front_matter import Value
+from toolroll.text.knowledge.memories import format_time
 from toolroll.text.knowledge.notes import SUFFIX, Note, Type
 
 FOLDER = ".toolroll/notes"
@@ -38,7 +39,7 @@ class NoteStore:
 
     def create(self, title: str, content: str, type: Type, tags: Sequence[str]) -> Note:
         """Write a new note; its name comes from its title."""
-        text = notes.compose(title, content, type, tags, _now())
+        text = notes.compose(title, content, type, tags, format_time(time.time()))
         with self._alone():
             id = self._free(notes.name_of(title))
             self._files.write(path(id), text, overwrite=False)
@@ -66,7 +67,7 @@ class NoteStore:
             where = self._known(id)
             with _told(id):
                 draft = self._files.draft(where, _CODEC)
-                text = notes.revise(draft.text, _now(), changes, content)
+                text = notes.revise(draft.text, format_time(time.time()), changes, content)
                 owned = self._parsed(id, draft.text).origin == "toolroll"
                 self._files.save(draft, text)
             if owned:  # else what others wrote is still in it
@@ -92,7 +93,7 @@ class NoteStore:
             except ToolError as error:  # one bad file must not hide the others
                 faults.append(error.message)
             else:
-                found.append(note if note.updated else replace(note, updated=_stamp(item.modified)))
+                found.append(note if note.updated else replace(note, updated=format_time(item.modified)))
         return notes.newest_first(found), faults
 
     def _parsed(self, id: str, text: str) -> Note:
@@ -180,11 +181,3 @@ def _told(id: str) -> Iterator[None]:
 
 def _digest(text: str) -> str:
     return digest(text.encode("utf-8", "surrogatepass")).hex()
-
-
-def _now() -> str:
-    return _stamp(datetime.datetime.now(datetime.UTC).timestamp())
-
-
-def _stamp(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).isoformat().replace("+00:00", "Z")

@@ -52,9 +52,9 @@ def block(base: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-def add(base: sqlite3.Connection, block: int, numbers: Sequence[int], counts: Sequence[Counter[str]]) -> None:
-    """Keep the terms of a document's pieces, whose numbers are higher than any before."""
-    packed = passages.pack_entries(zip(numbers, counts, strict=True))
+def add(base: sqlite3.Connection, block: int, pieces: Sequence[tuple[int, Counter[str]]]) -> None:
+    """Keep the terms of pieces, whose numbers are higher than any before."""
+    packed = passages.pack_entries(pieces)
     base.executemany(
         "insert into entries values (?, ?, ?) on conflict do update set data = cast(data || excluded.data as blob)",
         [(term, block, data.tobytes()) for term, data in sorted(packed.items())],
@@ -91,3 +91,9 @@ def best(
     scores = ranking.scores(question, entries)
     first = heapq.nsmallest(_MAX_SCORED, scores, key=lambda number: (-scores[number], number))
     return {number: scores[number] for number in (*first, *also) if number in scores}, len(scores)
+
+
+def find_known(base: sqlite3.Connection, terms: Sequence[str]) -> set[str]:
+    """Those of the terms that any piece has."""
+    text = f"select distinct term from entries where term in ({', '.join('?' * len(terms))})"
+    return {term for (term,) in base.execute(text, list(terms))}

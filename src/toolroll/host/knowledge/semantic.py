@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from toolroll.host.knowledge.vectors.background import BackgroundFill
 from toolroll.host.models.embedding import settings
 from toolroll.host.runtime.state import State
 from toolroll.result import ToolError
@@ -19,9 +20,11 @@ from toolroll.text.knowledge.passages import RankingMethod
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.vectors.store import VectorStore
+    from toolroll.host.models.embedding.child_embedder import ChildEmbedder
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.server import Reranker
     from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.launcher import Launcher
 
 _USUAL = "text-embedding-3-small"
 _MISSED = "what is said in other words may be missed. To rank by meaning too,"
@@ -31,12 +34,18 @@ _NEEDS = ("numpy", "qdrant_edge")
 class SemanticRanking:
     """Semantic ranking of one kit, which loads a model once. Safe for threads."""
 
-    def __init__(self, state: State, http: Client, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, state: State, http: Client, environment: Mapping[str, str], launcher: Launcher | None = None
+    ) -> None:
+        """With a launcher, texts in large numbers are embedded in children of this process."""
+        self.background = BackgroundFill(state)
+        self._launcher = launcher
         self._state = state
         self._http = http
         self._environment = environment
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
+        self._children: ChildEmbedder | None = None
         self._vectors: VectorStore | None = None
         self._reranker: Reranker | None = None
 
@@ -70,6 +79,19 @@ class SemanticRanking:
             if self._embedder is None:
                 self._embedder = self._load_embedder()
             return self._embedder
+
+    @property
+    def bulk_embedder(self) -> Embedder:
+        """The embedder for texts in large numbers, whose work no call has to wait for."""
+        from toolroll.host.models.embedding.child_embedder import ChildEmbedder
+        from toolroll.host.models.embedding.model_files import ModelStore
+
+        if self._launcher is None or self._value(settings.EMBEDDINGS_URL):
+            return self.embedder
+        with self._lock:
+            if self._children is None:
+                self._children = ChildEmbedder(self._launcher, ModelStore(self._environment))
+            return self._children
 
     @property
     def vectors(self) -> VectorStore:
@@ -118,10 +140,12 @@ class SemanticRanking:
         return near, RankingMethod("meaning and words", left)
 
     def close(self) -> None:
+        self.background.close()
         with self._lock:
-            if self._vectors is not None:
-                self._vectors.close()
-            self._embedder = self._vectors = self._reranker = None
+            for one in (self._children, self._vectors):
+                if one is not None:
+                    one.close()
+            self._embedder = self._children = self._vectors = self._reranker = None
 
     def _load_embedder(self) -> Embedder:
         from toolroll.host.models.embedding.embedder import LocalEmbedder, RemoteEmbedder
@@ -129,7 +153,7 @@ class SemanticRanking:
 
         url = self._value(settings.EMBEDDINGS_URL)
         if not url:
-            return LocalEmbedder.load(ModelStore(self._environment))
+            return LocalEmbedder(ModelStore(self._environment))
         return RemoteEmbedder(self._http, url, self.model, self._value(settings.EMBEDDINGS_KEY))
 
     def _open_store(self) -> VectorStore:

@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.policy.paths import folders_above
+
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.lsp.servers import LanguageServer
@@ -91,18 +93,8 @@ def find_changes(old: dict[str, FileStamp], new: dict[str, FileStamp]) -> dict[s
 
 def find_changed_folders(old: Iterable[str], new: Iterable[str]) -> dict[str, int]:
     """Created (1) and deleted (3) folders, outermost first: some servers ignore files in folders they do not know."""
-    before, after = _above(old), _above(new)
+    before, after = folders_above(old), folders_above(new)
     return {path: 1 if path in after else 3 for path in sorted(before ^ after)}
-
-
-def _above(paths: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
 
 
 def _digest(root: int, path: str) -> str:

@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.lsp.answers import FileReport, LocationList
+from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList
 from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import FileEdits, HoverText, Location
     from toolroll.host.lsp.client import LspClient
     from toolroll.host.lsp.diagnostics import CheckOutcome
     from toolroll.host.lsp.positions import PositionQuery

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest, Consent
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.http.network import Exchange, GuardedBackend, look_up
+from toolroll.host.http.network import Exchange, GuardedBackend, Route, look_up
 from toolroll.host.http.proxy import parse as parse_proxy
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.policy.effects import Effect
-from toolroll.policy.network import allows, format_network, name_host, opened
+from toolroll.policy.network import format_network, name_host, opened, ports_of
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.http.network import Route
+    from toolroll.host.network.credentials import Credential
 
 _CONNECT_SECONDS = 30.0
 _MOST_REFUSALS = 100  # that are remembered
@@ -41,15 +42,15 @@ class UnreachedError(Exception):
 class _Refusal:
     at: float
     place: str
-    why: str  # empty where the setting would allow it
+    why: str  # a sentence; empty where the setting would allow it
 
 
 class HostGate:
     """Connects to hosts on behalf of commands. Any thread may use it.
 
     A host that is not among `names` is asked about, if there is somebody to ask. An answer holds until the command has
-    ended, or as long as the approver said. `shown` is the setting that gave the names. `resolve` and `route` replace
-    the system's resolver and routes.
+    ended, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by the name
+    of a host. `resolve` and `route` replace the system's resolver and routes.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class HostGate:
         *,
         shown: tuple[str, ...] = (),
         proxy: str = "",
+        credentials: Mapping[str, Credential] | None = None,
         resolve: urls.Resolve | None = None,
         route: Route | None = None,
     ) -> None:
@@ -69,6 +71,8 @@ class HostGate:
         self._allow = (*opened(self._names), *guard.policy.hosts)
         self._backend = GuardedBackend(route, parse_proxy(proxy))
         self._resolve = resolve
+        self._credentials = credentials or {}
+        self._trust: ssl.SSLContext | None = None
         self._asking = threading.Lock()
         self._answers: dict[str, Consent] = {}
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
@@ -82,7 +86,7 @@ class HostGate:
         place = name_host(target.host, target.port)
         # Before anything is asked or looked up: a name can carry data out.
         self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place)
-        if not allows(self._names, target.host, target.port) and not self._agreed(place):
+        if target.port not in self.ports(target.host) and not self._agreed(place):
             self._refusals.append(_Refusal(time.time(), place, ""))
             raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
         deadline = Deadline(self.token, _CONNECT_SECONDS)
@@ -93,7 +97,39 @@ class HostGate:
             return self._backend.connect_tcp(target.host, target.port, exchange).socket
         except (OSError, ToolError) as error:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
+            self._refusals.append(_Refusal(time.time(), place, why))
             raise UnreachedError(why, allowed=True) from error
+
+    def connect_tls(self, place: urls.Target, credential: Credential) -> ssl.SSLSocket:
+        """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
+        name = name_host(place.host, place.port)
+        if credential.problem:
+            raise self._refuse(name, credential.problem)
+        connected = self.connect(place.url)
+        try:
+            connected.settimeout(_CONNECT_SECONDS)
+            if self._trust is None:
+                self._trust = ssl.create_default_context()
+            return self._trust.wrap_socket(connected, server_hostname=place.host.strip("[]"))
+        except (OSError, ValueError) as error:
+            connected.close()
+            raise self._refuse(name, f"TLS with it failed: {error}") from None
+
+    def credential(self, url: str) -> Credential | None:
+        """The credential for requests to the host of a URL; None if it has none."""
+        try:
+            place = urls.parse(url)
+        except ValueError:
+            return None
+        return self._credentials.get(name_host(place.host, place.port))
+
+    def ports(self, host: str) -> tuple[int, ...]:
+        """The ports at which commands may reach a host without a question."""
+        return ports_of(self._names, host)
+
+    def refuse_name(self, host: str) -> None:
+        """Remember that a command has looked for a host that it may not reach."""
+        self._refusals.append(_Refusal(time.time(), host, ""))
 
     def lines(self, since: float) -> list[str]:
         """What was refused since then, in words, once a command has ended; what was agreed to for it is over."""
@@ -102,7 +138,7 @@ class HostGate:
         found = [one for one in tuple(self._refusals) if one.at >= since]
         places = list(dict.fromkeys(one.place for one in found if not one.why))
         told = [f"Commands may not reach {', '.join(places)}. {self._how(places)}"] if places else []
-        return [*told, *dict.fromkeys(f"{one.place!r} was not reached, because {one.why}." for one in found if one.why)]
+        return [*told, *dict.fromkeys(one.why for one in found if one.why)]
 
     def _how(self, places: Iterable[str]) -> str:
         wanted = format_network((*self._shown, *places))
@@ -113,7 +149,7 @@ class HostGate:
             raise self._refuse(place, verdict.reason)
 
     def _refuse(self, place: str, why: str) -> UnreachedError:
-        self._refusals.append(_Refusal(time.time(), place, why))
+        self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}."))
         return UnreachedError(f"{place!r} is not reached, because {why}.")
 
     def _agreed(self, place: str) -> bool:

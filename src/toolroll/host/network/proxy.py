@@ -1,4 +1,4 @@
-"""The proxy that commands use: HTTP CONNECT, plain HTTP and SOCKS5 on one listener. It opens no TLS."""
+"""The proxy that commands use: HTTP CONNECT, plain HTTP and SOCKS5 on one listener. It opens no TLS of a command."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from http.client import HTTPException
 
+from toolroll.host.network.credentials import Credential
 from toolroll.host.network.gate import HostGate, UnreachedError
+from toolroll.host.network.tls_route import send_request
 from toolroll.policy import urls
 
 _MOST = 256  # connections at a time; more wait
@@ -83,13 +87,13 @@ class ProxyServer:
             with client:
                 self._keep(client)
                 client.settimeout(_HEAD_SECONDS)
-                if self._target:
+                if self._target and self._gate.credential(self._target) is None:
                     self._join(client, self._gate.connect(self._target), b"", b"")
                 elif client.recv(1, socket.MSG_PEEK) == bytes([_SOCKS]):
                     self._serve_socks(client)
                 else:
                     self._serve_http(client)
-        except (OSError, UnreachedError, ValueError, struct.error):
+        except (OSError, UnreachedError, ValueError, struct.error, HTTPException):
             pass  # the client is gone, or speaks no protocol that we know, or has its answer
         finally:
             with self._lock:
@@ -118,11 +122,17 @@ class ProxyServer:
             raise ValueError("a line within a line")
         line, *fields = head.split(b"\r\n")
         method, target, version = line.decode("utf-8").split(" ")
+        if self._target and target.startswith("/"):
+            target = self._target.removesuffix("/") + target
         tunnel = method == "CONNECT"
         if ("/" in target) if tunnel else not target.lower().startswith("http://"):
             _answer(client, "400 Bad Request", "This is a proxy: it takes CONNECT and requests for http:// addresses.")
             return
         url = f"https://{target}/" if tunnel else target
+        kept = [one for one in fields if one.partition(b":")[0].strip().lower() not in _OF_ONE_HOP]
+        if not tunnel and (credential := self._gate.credential(url)) is not None:
+            self._serve_credential(client, (method, kept, rest), urls.parse(url), credential)
+            return
         try:
             server = self._gate.connect(url)
         except UnreachedError as error:
@@ -133,9 +143,28 @@ class ProxyServer:
             return
         # One request for a connection: the next one may be for another host.
         place = urls.parse(url)
-        kept = [one for one in fields if one.partition(b":")[0].strip().lower() not in _OF_ONE_HOP]
         own = [f"{method} {place.path} {version}".encode(), f"Host: {place.authority}".encode(), b"Connection: close"]
         self._join(client, server, b"", b"\r\n".join((*own, *kept)) + b"\r\n\r\n" + rest)
+
+    def _serve_credential(
+        self, client: socket.socket, request: tuple[str, list[bytes], bytes], place: urls.Target, credential: Credential
+    ) -> None:
+        """Send a request over TLS, with the credential of its host."""
+        target = replace(place, scheme="https", port=443 if place.port == 80 else place.port)
+        try:
+            server = self._gate.connect_tls(target, credential)
+        except UnreachedError as error:
+            _answer(client, "502 Bad Gateway", str(error))
+            return
+        with server:
+            self._keep(server)
+            for one in (client, server):
+                one.settimeout(_IDLE_SECONDS)
+            try:
+                send_request(client, server, request, target, credential)
+            finally:
+                with self._lock:
+                    self._open.discard(server)
 
     def _serve_socks(self, client: socket.socket) -> None:
         _, methods = _read_exactly(client, 2)

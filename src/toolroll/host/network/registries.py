@@ -6,15 +6,20 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from urllib.parse import unquote
 
+from toolroll.host.network.cargo import read_tokens
+from toolroll.host.network.credentials import Credential, basic
 from toolroll.host.runtime.launcher import is_beneath
 from toolroll.policy import urls
 from toolroll.policy.network import name_host
 
 _MAX_BYTES = 1_000_000
 _URL = re.compile(r"https?://[^\s\"',|\]]+")
-_CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
+_CREDENTIALS = re.compile(r"(?<=//)([^/@]*)@")
+_NPM_SECRET = r"//(?P<place>[^/\s=]+?)(?:/[^\s=]*)?:(?P<kind>_auth|_authToken)\s*=\s*\"?(?P<secret>[^\s\"]+)"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class _Client:
     """The variable that tells a command its own registry: it may not be able to read the files."""
     serves: str = ""
     """Hosts that always serve for it."""
+    secrets: str = ""
+    """Lines that hold the credential of a host, as a regular expression."""
 
 
 _CLIENTS = (
@@ -55,6 +62,7 @@ _CLIENTS = (
         r"(?P<own>registry)|@[\w.-]+:registry",
         "https://registry.npmjs.org",
         "NPM_CONFIG_REGISTRY",
+        secrets=_NPM_SECRET,
     ),
     _Client(
         "~/.cargo/config.toml ~/.cargo/config $CARGO_HOME/config.toml",
@@ -81,6 +89,8 @@ class Registries:
 
     names: tuple[str, ...]
     variables: Mapping[str, str]
+    credentials: Mapping[str, Credential] = field(default_factory=dict)
+    """What package managers send to hosts, by these names; only for requests that read."""
 
 
 def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -> Registries:
@@ -88,26 +98,48 @@ def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -
     names: dict[str, None] = {}
     variables: dict[str, str] = {}
     folders = tuple(workspace)
+    credentials = {place: one for url, one in read_tokens(environ, folders) if (place := _place(url))}
     for client in _CLIENTS:
         given = [url for name in client.variables.split() for url in _URL.findall(environ.get(name, ""))]
-        lines = [] if given else list(_read_lines(client, environ, folders))
+        lines = [] if given else list(_read_lines(client.keys, client.files, environ, folders))
         written = [url for line in lines for url in _URL.findall(line[0])]
         own = [_URL.findall(line[0]) for line in lines if line.groupdict().get("own")]
         if own and own[-1]:
             variables[client.tells] = _CREDENTIALS.sub("", own[-1][0])
+        elif given and _CREDENTIALS.search(given[0]):  # commands do not get the variable then
+            variables[client.tells] = _CREDENTIALS.sub("", given[0])
         for url in (*(given or written or client.defaults.split()), *client.serves.split()):
-            try:
-                target = urls.parse(_CREDENTIALS.sub("", url))
-            except ValueError:
-                continue
-            names[name_host(target.host, target.port)] = None
-    return Registries(tuple(names), variables)
+            if place := _place(url):
+                names[place] = None
+                if login := _CREDENTIALS.search(url):
+                    credentials[place] = basic(unquote(login[1]), reads=True)
+        credentials |= _find_secrets(client, environ, folders)
+    return Registries(tuple(names), variables, {place: one for place, one in credentials.items() if place in names})
 
 
-def _read_lines(client: _Client, environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[re.Match[str]]:
-    """The lines that name registries, in the order in which the files count."""
-    line = re.compile(rf"^\s*(?:{client.keys}).*$", re.MULTILINE)
-    for pattern in client.files.split():
+def _place(url: str) -> str:
+    """How the setting `network` names the host of a URL; empty for what is none."""
+    try:
+        target = urls.parse(_CREDENTIALS.sub("", url))
+    except ValueError:
+        return ""
+    return name_host(target.host, target.port)
+
+
+def _find_secrets(client: _Client, environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, Credential]:
+    found = {}
+    for line in _read_lines(client.secrets, client.files, environ, folders) if client.secrets else ():
+        secret = _VARIABLE.sub(lambda name: environ.get(name[1], ""), line["secret"])
+        scheme = "Basic" if line["kind"] == "_auth" else "Bearer"
+        if place := _place(f"https://{line['place']}/"):
+            found[place] = Credential(f"{scheme} {secret}", reads=True)
+    return found
+
+
+def _read_lines(keys: str, files: str, environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The lines that begin with these keys, in the order in which the files count."""
+    line = re.compile(rf"^\s*(?:{keys}).*$", re.MULTILINE)
+    for pattern in files.split():
         for path in sorted(glob.glob(_expand(pattern, environ))):
             try:
                 with open(path, "rb") as file:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 
 _NOT_PROXIED = "localhost,127.0.0.1,::1"
 _NO_SSH = "git over ssh does not leave the sandbox: use the https:// address of the repository"
@@ -12,6 +13,7 @@ _CACHES = {"XDG_CACHE_HOME": "cache", "NPM_CONFIG_CACHE": "cache/npm", "PIP_CACH
            "UV_CACHE_DIR": "cache/uv", "YARN_CACHE_FOLDER": "cache/yarn", "GOCACHE": "cache/go-build"}  # fmt: skip
 _FETCHED = {"CARGO_HOME": "cache/cargo", "GOMODCACHE": "cache/go-mod"}
 
+_HTTPS = re.compile(r"(?P<before>(?:\w+\+)?)https://(?:[^/@]*@)?(?P<rest>.*)")
 _GIVE_UP = {"NPM_CONFIG_FETCH_RETRIES": "0"}  # without a network npm would try for minutes, and say nothing
 
 
@@ -20,6 +22,28 @@ def cache_variables(temp: str, *, network: bool) -> dict[str, str]:
     kept = {**_CACHES, **(_FETCHED if network else {})}
     own = {"GOFLAGS": "-modcacherw"} if network else {"GOFLAGS": "-modcacherw", **_GIVE_UP}
     return {name: f"{temp}/{folder}" for name, folder in kept.items()} | own
+
+
+def plain_address(text: str, has_credential: Callable[[str], object]) -> str:
+    """An address as commands use it: without a login, and for a host with a credential by the proxy's plain route."""
+    found = _HTTPS.fullmatch(text)
+    if found is None:
+        return text
+    plain = f"{found['before']}https://{found['rest']}"
+    return plain.replace("https:", "http:", 1) if has_credential(f"https://{found['rest']}") else plain
+
+
+def route_variables(
+    registries: Mapping[str, str], has_credential: Callable[[str], object], hosts: Iterable[str]
+) -> dict[str, str]:
+    """The variables that name the user's registries, and those by which programs use the plain routes to hosts."""
+    found = {name: plain_address(url, has_credential) for name, url in registries.items()}
+    if any(url.startswith("http:") for url in found.values()):
+        found["NPM_CONFIG_OMIT_LOCKFILE_REGISTRY_RESOLVED"] = "true"  # the route is no address for others
+    if hosts := list(hosts):
+        found["PIP_TRUSTED_HOST"] = " ".join(hosts)
+        found["GIT_CONFIG_PARAMETERS"] = " ".join(f"'url.http://{host}/.insteadof=https://{host}/'" for host in hosts)
+    return found
 
 
 def proxy_variables(port: int, environ: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ODD = ("SQLITE_ERROR", "")  # a table that is not there or is another one, a text that is none
 _BUSY_SECONDS = 10.0  # for another program that holds the database without our lock
+_CACHE_SECONDS = 5.0  # for another process that writes to a cache
 _BROKEN = "The file of the {what} is broken. Go on without, and tell the user to move away {path!r}."
 _AGAIN = "The file of the {what} was broken and is gone: its contents are rebuilt. Try again."
 _KINDS = {
@@ -26,6 +27,45 @@ _KINDS = {
     "SQLITE_NOTADB": (ErrorCode.IO, _BROKEN),
     "SQLITE_CORRUPT": (ErrorCode.IO, _BROKEN),
 }
+
+
+def open_cache(path: str, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+    """A database of what can be made again, which stays open; any thread may use it. A damaged one is replaced.
+
+    `prepare` creates its tables. OSError or sqlite3.Error if it cannot be opened.
+    """
+    import sqlite3
+
+    with suppress(FileExistsError):  # private; its journal gets the same mode
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        return _open_shared(path, prepare)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        remove_cache(path)
+        return _open_shared(path, prepare)
+
+
+def _open_shared(path: str, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+    import sqlite3
+
+    base = sqlite3.connect(path, timeout=_CACHE_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        base.execute("pragma journal_mode=wal")
+        base.execute("pragma synchronous=normal")
+        prepare(base)
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+def remove_cache(path: str) -> None:
+    """Delete a database. A process that has it open keeps its content."""
+    for end in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
 
 
 class Database:
@@ -44,6 +84,10 @@ class Database:
         self._versions = versions
         self._derived = derived
         self.path = os.path.join(state.path, what, f"{what}.sqlite")
+
+    def under(self, token: CancelToken) -> Database:
+        """The same database for work under another token."""
+        return Database(self._state, token, self._what, *self._versions, derived=self._derived)
 
     @property
     def exists(self) -> bool:

@@ -14,17 +14,15 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import socket
     import subprocess
-    from typing import TypeAlias
 
-    ChildProcess: TypeAlias = subprocess.Popen[bytes]
-
+ChildProcess: TypeAlias = "subprocess.Popen[bytes]"
 _MAX_LINKS = 40
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of toolroll itself
 PIPE, STDOUT, DEVNULL = -1, -2, -3
@@ -58,6 +56,16 @@ class AccessRules:
                 raise ValueError(f"access rules hold absolute paths only, not {path!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How a process is started."""
+
+    cwd: int
+    env: Mapping[str, str]
+    streams: tuple[int, int, int]
+    pass_fds: Sequence[int] = ()
+
+
 class Sandbox(ABC):
     """One way to start a process within its access rules. Safe to use from many threads."""
 
@@ -70,9 +78,12 @@ class Sandbox(ABC):
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""
         return self
 
-    def make_socket(self, family: int) -> socket.socket | None:  # noqa: ARG002
-        """A stream socket in the network that the commands of the group share; None where they share none."""
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:  # noqa: ARG002
+        """A socket, of streams or datagrams, in the network that the commands of the group share; None for none."""
         return None
+
+    def set_resolver(self, address: str) -> None:  # noqa: B027 - most have no network of their own
+        """Let the commands of the group ask the name server at this address of their network."""
 
     def dial(self, host: str, port: int) -> socket.socket | None:  # noqa: ARG002
         """A connection to what a command of the group serves on its loopback; None for what is served by others."""
@@ -85,7 +96,6 @@ class Sandbox(ABC):
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """No more commands of the group will come; those that run go on."""
 
-    @abstractmethod
     def spawn(
         self,
         access: AccessRules,
@@ -103,6 +113,10 @@ class Sandbox(ABC):
         The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
         thread for the parent. ToolError for a program that is missing or cannot be run.
         """
+        return self._spawn(access, argv, StartOptions(cwd, env, (stdin, stdout, stderr), pass_fds))
+
+    @abstractmethod
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess: ...
 
 
 _OPEN_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 && exec "$@"'

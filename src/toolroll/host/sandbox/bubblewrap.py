@@ -15,10 +15,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.files.system import DEV, PROC
+from toolroll.host.files.system import DEV, PROC, RESOLVER, real
 from toolroll.host.runtime.launcher import (
     AccessRules,
+    ChildProcess,
     Sandbox,
+    StartOptions,
     cannot_run,
     check_words,
     is_beneath,
@@ -44,7 +46,6 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
-    from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
@@ -108,6 +109,7 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
+        self._resolver = ""
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
@@ -122,50 +124,39 @@ class Bubblewrap(Sandbox):
             if self._network is not None:
                 self._network.close()
 
-    def spawn(
-        self,
-        access: AccessRules,
-        argv: Sequence[str],
-        *,
-        cwd: int,
-        env: Mapping[str, str],
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pass_fds: Sequence[int] = (),
-    ) -> ChildProcess:
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
-        check_words(argv, env)
+        check_words(argv, how.env)
         self._out_of_reach(access)
-        folder = _folder(access, cwd)
-        _find_program(argv[0], folder, env, access)
+        folder = _folder(access, how.cwd)
+        _find_program(argv[0], folder, how.env, access)
         with ExitStack() as stack:
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
             again, more = repeat_mounts([*files, *inner], access, stack)
-            entering = self._enter_network(access, stack)
+            entering, network = self._enter_network(access, stack, more)
             options = [
                 *_ALWAYS,
-                *(() if access.network or entering is not None else ("--unshare-net",)),
                 *files,
                 *inner,
                 *again,
+                *network,
                 # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
                 # that they can be written. And without the last one a write outside would seem to have worked.
                 *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
                 *("--chdir", folder, "--seccomp", str(filtering)),
-                *(word for name, value in env.items() for word in ("--setenv", name, value)),
+                *(word for name, value in how.env.items() for word in ("--setenv", name, value)),
             ]
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             return start_process(
-                [*(entering or ()), self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
+                [*entering, self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
                 {},
-                (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *fds, *more),
+                how.streams,
+                (*how.pass_fds, filtering, arguments, *fds, *more),
             )
 
     def _out_of_reach(self, access: AccessRules) -> None:
@@ -178,9 +169,12 @@ class Bubblewrap(Sandbox):
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
 
-    def make_socket(self, family: int) -> socket.socket | None:
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:
         shared = self._shared_network()
-        return None if shared is None else shared.make_socket(self._kernel, family)
+        return None if shared is None else shared.make_socket(self._kernel, family, 2 if datagrams else 1)
+
+    def set_resolver(self, address: str) -> None:
+        self._resolver = address
 
     def dial(self, host: str, port: int) -> socket.socket | None:
         shared = self._shared_network()
@@ -194,11 +188,24 @@ class Bubblewrap(Sandbox):
             found.close()
         return None
 
-    def _enter_network(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...] | None:
-        """Enter the network of the group until the stack is closed; the words to start by, None without one."""
+    def _resolver_words(self, stack: ExitStack, fds: list[int]) -> tuple[str, ...]:
+        """The mount of the settings that name our name server, and in `fds` a descriptor of them."""
+        path = real(RESOLVER) if self._resolver else None
+        if path is None:
+            return ()
+        fds.append(_close_with(stack, create_nameless_file(f"nameserver {self._resolver}\n".encode())))
+        return "--ro-bind-data", str(fds[-1]), path
+
+    def _enter_network(
+        self, access: AccessRules, stack: ExitStack, fds: list[int]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Enter the network of the group until the stack is closed; the words to start by, and options."""
         shared = None if access.network else self._shared_network()
         with confinement_errors():
-            return None if shared is None else shared.enter(self._kernel, stack)
+            words = None if shared is None else shared.enter(self._kernel, stack)
+        if words is None:
+            return (), () if access.network else ("--unshare-net",)
+        return words, self._resolver_words(stack, fds)
 
     def _shared_network(self) -> Network | UserNetwork | None:
         """The network of the group, made with its first use; None where none can be made."""

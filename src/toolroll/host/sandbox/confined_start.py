@@ -17,7 +17,7 @@ import struct
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
 from toolroll.host.runtime.launcher import (
     AccessRules,
+    ChildProcess,
     Sandbox,
+    StartOptions,
     folder_path,
     is_beneath,
     lead_terminal,
@@ -40,7 +42,6 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
-    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.sandbox.keeper import SocketKeeper
 
 _MOST_RULESETS = 16
@@ -143,8 +144,8 @@ class LandlockSandbox(Sandbox):
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
         return other
 
-    def make_socket(self, family: int) -> socket.socket | None:
-        return None if self._keeper is None else self._keeper.loopback.make_socket(family)
+    def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:
+        return None if self._keeper is None or datagrams else self._keeper.loopback.make_socket(family)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
         return None if self._keeper is None else self._keeper.loopback.dial(host, port)
@@ -158,25 +159,14 @@ class LandlockSandbox(Sandbox):
             self._keeper.loopback.open_ports |= {port}
         return True
 
-    def spawn(
-        self,
-        access: AccessRules,
-        argv: Sequence[str],
-        *,
-        cwd: int,
-        env: Mapping[str, str],
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pass_fds: Sequence[int] = (),
-    ) -> ChildProcess:
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(access)
-        streams, argv = (stdin, stdout, stderr), lead_terminal(argv, access)
+        words, folder = lead_terminal(argv, access), folder_path(how.cwd)
 
         def start() -> ChildProcess:
-            return start_process(argv, folder_path(cwd), env, streams, pass_fds, session=self._session)
+            return start_process(words, folder, how.env, how.streams, how.pass_fds, session=self._session)
 
         return self._start(access, start)
 

@@ -13,14 +13,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager, suppress
 
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process, wait_for
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, ChildProcess, start_process, wait_for
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess
 
 _FOUR, _SIX = (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")
 LOOPBACK = {"127.0.0.1": (_FOUR,), "[::1]": (_SIX,), "localhost": (_FOUR, _SIX)}
@@ -30,15 +26,17 @@ _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
 _UP = 0x1 | 0x40  # IFF_UP, IFF_RUNNING
 _HERE = "/proc/thread-self/ns/net"
 _ENTER = ("/usr/bin/nsenter", "/bin/nsenter", "/usr/local/bin/nsenter", "/run/current-system/sw/bin/nsenter")
-# All files are there and none can be written: what counts are the namespaces. It ends with us, when `read` does. It is
-# in our namespace of processes, so that its number is the one that we know it by.
+_FIRST_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start"  # every network has its own
+# All files are there and none can be written but the settings of the network: what counts are the namespaces. It ends
+# with us, when `read` does. It is in our namespace of processes, so that its number is the one that we know it by.
 _HELPER = (
-    *("--unshare-user", "--unshare-net", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"),
-    *("--", "/bin/sh", "-c", "echo $$; read _"),
+    *("--unshare-user", "--unshare-net", "--new-session", "--cap-drop", "ALL", "--cap-add", "CAP_NET_ADMIN"),
+    *("--ro-bind", "/", "/", "--dev-bind", "/proc", "/proc"),
+    *("--", "/bin/sh", "-c", f"(echo 0 >{_FIRST_PORT}) 2>/dev/null; echo $$; read _"),
 )
 _GIVE_SOCKET = """
 import socket, sys
-with socket.socket(fileno=0) as to, socket.socket(int(sys.argv[1]), socket.SOCK_STREAM) as made:
+with socket.socket(fileno=0) as to, socket.socket(*map(int, sys.argv[1:])) as made:
     socket.send_fds(to, [b"."], [made.fileno()])
 """
 _SECONDS = 10.0  # for a small process of ours
@@ -67,12 +65,12 @@ class Network:
         stack.enter_context(enter_network(kernel, shared))
         return ()
 
-    def make_socket(self, kernel: Kernel, family: int) -> socket.socket | None:
-        """A stream socket in it; None when it is closed."""
+    def make_socket(self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
+        """A socket in it; None when it is closed."""
 
         def make() -> socket.socket | None:
             with ExitStack() as stack:
-                return None if self.enter(kernel, stack) is None else socket.socket(family, socket.SOCK_STREAM)
+                return None if self.enter(kernel, stack) is None else socket.socket(family, kind)
 
         return run_apart(make)
 
@@ -102,14 +100,14 @@ class UserNetwork:
             return None
         return (self._program, "--preserve-credentials", "--target", str(self._pid), "--user", "--net", "--")
 
-    def make_socket(self, kernel: Kernel, family: int) -> socket.socket | None:
-        """A stream socket in it; None when it is closed."""
+    def make_socket(self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
+        """A socket in it; None when it is closed."""
         with ExitStack() as stack:
             words = self.enter(kernel, stack)
             if words is None:
                 return None
             ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
-            code = [sys.executable, "-I", "-S", "-c", _GIVE_SOCKET, str(int(family))]
+            code = [sys.executable, "-I", "-S", "-c", _GIVE_SOCKET, str(int(family)), str(int(kind))]
             process = start_process([*words, *code], "/", {}, (theirs.fileno(), DEVNULL, DEVNULL))
             theirs.close()
             ours.settimeout(_SECONDS)
@@ -163,6 +161,8 @@ def _make_network(kernel: Kernel) -> int:
     """A descriptor of a new network, in which the calling thread is from now on."""
     kernel.call("unshare", _NEW_NETWORK)
     _start_loopback()
+    with suppress(OSError), open(_FIRST_PORT, "w", encoding="ascii") as file:
+        file.write("0")
     return os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import AccessRules, Sandbox, folder_path, lead_terminal, start_process
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, StartOptions, folder_path, lead_terminal, start_process
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -30,20 +30,8 @@ class Unconfined(Sandbox):
     tier = label = Tier.NONE
     gaps = ("everything: the command can do whatever the user can",)
 
-    def spawn(
-        self,
-        access: AccessRules,
-        argv: Sequence[str],
-        *,
-        cwd: int,
-        env: Mapping[str, str],
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pass_fds: Sequence[int] = (),
-    ) -> ChildProcess:
-        argv = lead_terminal(argv, access)
-        return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
+        return start_process(lead_terminal(argv, access), folder_path(how.cwd), how.env, how.streams, how.pass_fds)
 
 
 class OwnThread(Sandbox):
@@ -55,14 +43,14 @@ class OwnThread(Sandbox):
     def __init__(self, inner: Sandbox) -> None:
         self.tier, self.label, self._inner = inner.tier, inner.label, inner
 
-    def spawn(self, access: AccessRules, argv: Sequence[str], **how: Any) -> ChildProcess:
+    def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
         from concurrent.futures import Future
 
         started: Future[ChildProcess] = Future()
 
         def stay() -> None:
             try:
-                process = self._inner.spawn(access, argv, **how)
+                process = self._inner._spawn(access, argv, how)
             except BaseException as error:
                 started.set_exception(error)
                 return

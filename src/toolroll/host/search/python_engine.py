@@ -7,13 +7,13 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
+from toolroll.host.files.reader import read_all
 from toolroll.host.search.in_process import with_context
 from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
 
-_BLOCK = 1 << 20
 _MAX_REGEX_BYTES = 32 << 20
 _WORD = {False: r"[^\w]", True: patterns.unicode_classes(r"\W")}
 
@@ -65,7 +65,7 @@ class PythonEngine:
                     "searched. Read a part of it instead.",
                 )
             os.lseek(root.fd, 0, os.SEEK_SET)
-            yield "", _to_utf8(_read(root.fd))
+            yield "", _to_utf8(read_all(root.fd, size))
             return
         paths = only if only is not None else (seen.path for seen in root.walk(scope) if seen.kind == "file")
         for path in paths:
@@ -82,7 +82,7 @@ class PythonEngine:
         try:
             about = os.fstat(fd)
             fits = stat.S_ISREG(about.st_mode) and about.st_size <= self._limits.search_bytes
-            return _read(fd) if fits else None
+            return read_all(fd, about.st_size) if fits else None
         finally:
             os.close(fd)
 
@@ -164,10 +164,3 @@ def _to_utf8(data: bytes) -> bytes:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(b"\xef\xbb\xbf")
-
-
-def _read(fd: int) -> bytes:
-    blocks = []
-    while block := os.read(fd, _BLOCK):
-        blocks.append(block)
-    return b"".join(blocks)

@@ -21,6 +21,7 @@ from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
 from toolroll.policy.limits import Limits
+from toolroll.policy.network import credential_variables
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ class CommandLauncher:
         self._policy = guard.policy
         self._network = CommandNetwork(guard, environ, root.folders)
         self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
-        self._environ = environ
+        hidden = credential_variables(self._policy.credentials)
+        self._environ = {name: value for name, value in environ.items() if name not in hidden} if hidden else environ
         self._git = git
         self._launcher = launcher
         self._identity: Mapping[str, str] | None = None

@@ -62,7 +62,7 @@ _NOT_REPORTED = (
     "The next command finds the folder and variables as they were before this one, "
     "which was ended, or replaced its shell or the trap of its exit."
 )
-_QUICK = 1.0  # seconds: a job that fails at once is reported at once
+QUICK_SECONDS = 1.0  # a job that fails at once is reported at once
 
 
 class NamesBaseError(ToolError):
@@ -195,7 +195,7 @@ class Shell:
         """Start a job; it reads what is written to it."""
         self.jobs.check()
         how.pop("detach_after", None)
-        return self._settle(self._start(argv, seconds=None, **{**how, "reads": True}), text, patience=_QUICK)
+        return self._settle(self._start(argv, seconds=None, **{**how, "reads": True}), text, patience=QUICK_SECONDS)
 
     def _remember(
         self,

@@ -15,6 +15,7 @@ from toolroll.host.shell.command_launcher import SealedText
 from toolroll.policy.secrets import is_secret
 from toolroll.policy.variables import may_set, words
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.encoding import is_unicode
 
 Trust = Literal["reads", "approved", "open"]
 """Why a command may run: it was judged to read only, somebody has approved it, or the policy lets it run."""
@@ -79,7 +80,7 @@ def compare_variables(
             continue
         size = len(value.encode("utf-8", "surrogateescape"))
         total += size
-        if size > _MAX_VALUE_BYTES or total > _MAX_VARIABLES_BYTES or not _is_unicode(value):
+        if size > _MAX_VALUE_BYTES or total > _MAX_VARIABLES_BYTES or not is_unicode(value):
             left_out.append(name)
             total -= size
         else:
@@ -182,11 +183,3 @@ class ShellChoice:
 
 def _without_secrets(variables: Variables) -> dict[str, str | None]:
     return {name: value for name, value in variables.items() if not value or not is_secret(name, value)}
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

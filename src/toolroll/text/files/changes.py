@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from toolroll.text.diff import count_lines
+from toolroll.text.lines import counted
 from toolroll.text.names import show_name
 
 ChangeKind = Literal["created", "modified", "deleted", "renamed", "mode"]
@@ -52,7 +53,7 @@ def describe_changes(changes: Sequence[Change], total: int | None = None) -> str
         return ""
     more = total - min(len(changes), _MAX_NAMED)
     named = ", ".join(map(str, changes[:_MAX_NAMED]))
-    return f"Changed {total} file{'s' * (total != 1)}: {named}{f' and {more} more' if more else ''}."
+    return f"Changed {counted(total, 'file')}: {named}{f' and {more} more' if more else ''}."
 
 
 def change_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:

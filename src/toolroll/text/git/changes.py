@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from toolroll.text.escape import escape_text
 from toolroll.text.git.names import show_path
+from toolroll.text.lines import counted
 
 # The lines of a patch that name files: git quotes line breaks in them, and not all that hides.
 _HEADERS = re.compile(r"^(?:diff |--- |\+\+\+ |rename |copy |Binary )[^\n]*", re.MULTILINE)
@@ -54,7 +55,7 @@ class Diff:
 def describe_total(files: list[FileCounts]) -> str:
     """The sum in words, such as "2 files, +3 -1"."""
     added, deleted = sum(one.added or 0 for one in files), sum(one.deleted or 0 for one in files)
-    return f"{len(files)} file{'s' if len(files) != 1 else ''}, +{added} -{deleted}"
+    return f"{counted(len(files), 'file')}, +{added} -{deleted}"
 
 
 def parse_part(title: str, printed: str, inside: str = "") -> DiffPart | None:

@@ -21,8 +21,9 @@ from toolroll.text.git.requests import (
     read_status,
 )
 from toolroll.text.git.status import RepositoryStatus
+from toolroll.text.lines import counted
 
-CONTINUED = frozenset({"merge", "rebase", "cherry-pick", "revert"})
+CONTINUED: frozenset[Action] = frozenset({"merge", "rebase", "cherry-pick", "revert"})
 """Operations that stop at a conflict and are continued."""
 _KINDS = {
     "DD": "both deleted", "AU": "added by us", "UD": "deleted by them", "UA": "added by them", "DU": "deleted by us",
@@ -157,9 +158,8 @@ def _conflicts(asked: GitRequest) -> Plan:
 
 def summarize(now: RepositoryStatus) -> str:
     """Such as "Merge in progress, 2 conflicts."."""
-    count = len(now.conflicts)
     doing = [f"{now.ongoing.capitalize()} in progress"] if now.ongoing else []
-    return ", ".join([*doing, *([f"{count} conflict{'s' if count != 1 else ''}"] if count else [])]) + "."
+    return ", ".join([*doing, *([counted(len(now.conflicts), "conflict")] if now.conflicts else [])]) + "."
 
 
 def _take_side(asked: GitRequest) -> Plan:

@@ -68,13 +68,13 @@ def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStat
 
 
 def where_it_was(before: RepositoryStatus) -> str:
-    """How to get back, because the journal keeps files and no branches."""
+    """How to get back: the journal knows the branches of the workspace's own repository only."""
     if before.commit is None:
         return ""
     name = f"Branch {show_text(before.branch)}" if before.branch else "HEAD"
     return (
-        f"(An undo takes back the files, not the branch. {name} was at {before.commit[:10]}: action `reset` with sub "
-        "`hard` and that `ref` goes back.)"
+        f"({name} was at {before.commit[:10]}: `undo` goes back, or, in a repository further down, action `reset` "
+        "with sub `hard` and that `ref`.)"
     )
 
 
@@ -157,22 +157,10 @@ def _folder(asked: GitRequest) -> str:
     return f"./{asked.path}"
 
 
+_ENDINGS: tuple[Sub, ...] = ("continue", "skip", "abort")
 PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
-    ("merge", "list"): start,
-    ("merge", "continue"): _go_on,
-    ("merge", "abort"): _go_on,
-    ("rebase", "list"): start,
-    ("rebase", "continue"): _go_on,
-    ("rebase", "skip"): _go_on,
-    ("rebase", "abort"): _go_on,
-    ("cherry-pick", "list"): start,
-    ("cherry-pick", "continue"): _go_on,
-    ("cherry-pick", "skip"): _go_on,
-    ("cherry-pick", "abort"): _go_on,
-    ("revert", "list"): start,
-    ("revert", "continue"): _go_on,
-    ("revert", "skip"): _go_on,
-    ("revert", "abort"): _go_on,
+    **{(action, "list"): start for action in CONTINUED},
+    **{(action, sub): _go_on for action in CONTINUED for sub in _ENDINGS if (action, sub) != ("merge", "skip")},
     ("restore", "list"): _restore,
     ("restore", "staged"): _restore,
     ("reset", "list"): _reset,

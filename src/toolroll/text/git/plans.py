@@ -23,6 +23,7 @@ from toolroll.text.git.requests import (
     make_refusal,
     read_status,
 )
+from toolroll.text.lines import counted
 
 _HEAD = f"--format={history.COMMIT}"
 _RAW = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative", "-z", "--numstat")
@@ -110,7 +111,7 @@ def _add(asked: GitRequest) -> Plan:
     if inner := _EMBEDDED.findall(added.errors):
         named = ", ".join(map(show_text, inner))
         notes.append(f"(Repositories of their own, of which only the commit is staged: {named}.)")
-    return GitChange(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
+    return GitChange(f"Staged now: {counted(len(now.staged), 'file')}.", now, "\n".join(notes))
 
 
 def _commit(asked: GitRequest) -> Plan:
@@ -238,7 +239,3 @@ def _stash(asked: GitRequest) -> str:
     if not found:
         raise invalid(f"`ref` {asked.ref!r} is no stash. Give it as stash@{{0}}.")
     return f"stash@{{{found[1]}}}"
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' if count != 1 else ''}"

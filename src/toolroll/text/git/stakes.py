@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from toolroll.text.git.names import show_path, show_text
 from toolroll.text.git.requests import GitCommand, Plan
 from toolroll.text.git.status import parse_status
+from toolroll.text.lines import list_some
 
 _MAX_NAMED = 10
 
@@ -60,5 +61,4 @@ def _rows(printed: str) -> list[str]:
 
 
 def _sentence(verb: str, what: str, rows: Sequence[str]) -> str:
-    more = f" and {len(rows) - _MAX_NAMED} more" if len(rows) > _MAX_NAMED else ""
-    return f"`git {verb}` {what}: {', '.join(rows[:_MAX_NAMED])}{more}." if rows else ""
+    return f"`git {verb}` {what}: {list_some(rows, _MAX_NAMED)}." if rows else ""

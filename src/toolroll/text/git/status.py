@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolroll.text.git.names import show_path, show_text
+from toolroll.text.lines import counted
 
 Kind = Literal["modified", "added", "deleted", "renamed", "copied", "type changed", "conflict"]
 
@@ -99,7 +100,7 @@ class RepositoryStatus:
         if self.ongoing:
             parts.append(f"{self.ongoing} in progress")
         if self.conflicts:
-            parts.append(f"{len(self.conflicts)} conflict{'s' if len(self.conflicts) != 1 else ''}")
+            parts.append(counted(len(self.conflicts), "conflict"))
         return ", ".join(parts)
 
 

@@ -93,7 +93,7 @@ def _body(lines: Sequence[str], at: int, counts: tuple[int, int] | None = None) 
     while at < len(lines) and (body.olds < counts[0] or body.news < counts[1] if counts else not _ends(lines, at)):
         if lines[at].startswith("\\"):
             body.no_newline(lines[at], at + 1)
-        elif _is_body(lines[at]):
+        elif lines[at].startswith((" ", "+", "-")) or lines[at] in ("", "\r"):
             body.add(lines[at])
         else:
             if counts is None:
@@ -117,10 +117,6 @@ def _goes_on(lines: Sequence[str], at: int) -> bool:
         at += 1
         marks = ("+", "-")  # a blank and then an indented line may as well be prose
     return at < len(lines) and lines[at].startswith(marks) and not _ends(lines, at)
-
-
-def _is_body(line: str) -> bool:
-    return line.startswith((" ", "+", "-")) or line in ("", "\r")
 
 
 def _ends(lines: Sequence[str], at: int) -> bool:

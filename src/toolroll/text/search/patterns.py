@@ -12,7 +12,7 @@ from toolroll.result import ErrorCode, ToolError
 MAX_CHARS = 30_000  # one argument of a program holds 128 KiB, and a character takes up to 4 bytes
 
 _OUTSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\(\?<?[=!]|\(\?P=|\[\^?\]?|.", re.DOTALL)
-_INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
+INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~]")
 _OPERATOR = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _ESCAPED = r"\\[wWdDsSt.+*?()|\[\]{}^$/\\-]"
@@ -138,7 +138,7 @@ def _tokens(regex: str) -> Iterator[tuple[str, bool]]:
     """The pieces of a regular expression, and whether each is inside a bracket."""
     at, inside = 0, False
     while at < len(regex):
-        found = (_INSIDE if inside else _OUTSIDE).match(regex, at)
+        found = (INSIDE if inside else _OUTSIDE).match(regex, at)
         token = found.group() if found else regex[at]  # a backslash at the very end: the engine will complain
         yield token, inside
         inside = token != "]" if inside else token.startswith("[")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from toolroll.text.lines import counted
 from toolroll.text.names import show_name
 
 
 def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int], near: Sequence[str] = ()) -> str:
     """Such as "Searched 12 files; not searched: 3 ignored. There are more matches: 2 in ignored files." """
-    parts = [f"Searched {searched} file{'s' if searched != 1 else ''}"]
+    parts = [f"Searched {counted(searched, 'file')}"]
     if passed := _counts(skipped):
         parts.append(f"; not searched: {passed}")
     parts.append(".")

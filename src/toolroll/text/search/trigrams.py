@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from toolroll.text.search.patterns import INSIDE
+
 _MAX_STRINGS = 24  # that one part of a pattern may stand for
 _MAX_STRING_CHARS = 60
 _MAX_TRIGRAMS = 24  # of one string; more hardly narrow it further
@@ -18,7 +20,6 @@ _TOKEN = re.compile(
     r"|\(\?(?:P?<\w+>|[sm]*:)|\(\?[sm]+\)|\[\^?\]?|\{\d*(?:,\d*)?\}|.",
     re.DOTALL,
 )
-_INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
 _ZERO_WIDTH = frozenset({"^", "$", r"\b", r"\B", r"\A", r"\z", r"\<", r"\>"})
 _QUOTED = re.compile(r"\\([^\w\s<>])")
 
@@ -132,7 +133,7 @@ class _Reader:
         text = "".join(self._tokens[self._at :])
         at = 0
         while at < len(text):
-            found = _INSIDE.match(text, at)
+            found = INSIDE.match(text, at)
             piece = found.group() if found else text[at]
             at += len(piece)
             if piece == "[":

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from toolroll.text.lines import counted
+
 _HEADER = "Traceback (most recent call last):"
 _START = r"([ |+]*)(?:Exception Group )?Traceback \(most recent call last\):\s*"
 _FRAME = r'  File "(.*)", line \d+(?:, in .*)?\s*'
@@ -72,7 +74,7 @@ def _cut(found: Sequence[_Frame], most: int, margin: str) -> list[str]:
             left_out += 1
             continue
         if left_out:
-            lines.append(f"{margin}  ... {left_out} frame{'s' if left_out > 1 else ''} left out ...\n")
+            lines.append(f"{margin}  ... {counted(left_out, 'frame')} left out ...\n")
             left_out = 0
         lines += frame.lines
     return lines

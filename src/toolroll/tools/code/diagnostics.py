@@ -70,7 +70,7 @@ class Problems:
         return {path: list(group) for path, group in groupby(ordered, key=lambda row: row.path)}
 
     def __str__(self) -> str:
-        found = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in self.counts.items() if count)
+        found = ", ".join(counted(count, name) for name, count in self.counts.items() if count)
         return "\n".join([*map(str, self.rows), f"{counted(self.files, 'file')} checked: {found or 'no problems'}."])
 
 

@@ -10,6 +10,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field
 from toolroll.text.dev.tests import results
+from toolroll.text.dev.tests.model import Action, Run
 from toolroll.text.dev.tests.results import DiscoveredTests, Tested
 from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
@@ -17,9 +18,7 @@ from toolroll.tool import Effect, tool
 if TYPE_CHECKING:
     from toolroll.host.dev.tests import Project, TestRun
     from toolroll.host.shell.command_result import CommandResult
-    from toolroll.text.dev.tests.model import Run
 
-Action = Literal["discover", "run", "coverage"]
 Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "cargo"]
 
 _MAX_OUTPUT_CHARS = 3_000  # characters of the output of a run that could not be understood

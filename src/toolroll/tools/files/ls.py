@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.tree import TreeItem
+from toolroll.host.search.query import is_hidden
 from toolroll.schema import Field, FilePath
+from toolroll.text.lines import counted
 from toolroll.text.search import globs
 from toolroll.tool import Effect, tool
 
@@ -60,7 +62,7 @@ class FolderListing:
         if self.hidden:
             notes.append(f"{self.hidden} hidden not shown")
         if self.closed:
-            notes.append(f"{self.closed} folder{'s' if self.closed > 1 else ''} could not be read")
+            notes.append(f"{counted(self.closed, 'folder')} could not be read")
         return f"({'; '.join(notes)})" if notes else ""
 
     def __str__(self) -> str:
@@ -102,7 +104,7 @@ def ls(
     if exclude:
         files = globs.GlobFilter((), tuple(map(globs.compile, exclude)))
         found = [one for one in found if files.wants(one.path.removeprefix(prefix))]
-    shown = [one for one in found if hidden or not _is_hidden(one.path.removeprefix(prefix))]
+    shown = [one for one in found if hidden or not is_hidden(one.path.removeprefix(prefix))]
     if sort == "size":
         shown.sort(key=lambda one: -one.size)
     elif sort == "modified":
@@ -141,7 +143,3 @@ def _detail(one: TreeItem) -> dict[str, Any]:
     facts = {"name": one.name, "path": one.path, "type": one.kind, "size": one.size}
     known = facts | {"permissions": f"{one.mode & 0o7777:04o}", "modified": modified}
     return known if one.target is None else known | {"target": one.target}
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))

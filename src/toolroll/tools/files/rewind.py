@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from toolroll.host.context import Context
-from toolroll.host.files.journal.undone import RestoredFile, describe_undone
+from toolroll.host.files.journal.undone import RestoredFile, finish_undo
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.files.changes import change_rows, describe_changes
@@ -50,7 +50,7 @@ def rewind(
     if recorder is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "A rewind is itself recorded: call it through the kit.")
     chosen, last = ctx.journal.rewind(to, recorder, partial=partial)
-    undone = describe_undone(chosen, ctx.files)
+    undone = finish_undo(chosen, ctx.files, ctx.journal)
     changes = [change for change, _ in ctx.journal.describe(recorder.changes)]
     shown = change_rows(changes), describe_changes(changes)
     return Rewound(to, undone.entries, last, *shown, undone.files, undone.note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.journal.undone import Undone, describe_undone
+from toolroll.host.files.journal.undone import Undone, finish_undo
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
@@ -33,4 +33,4 @@ def undo(
     chosen = ctx.journal.choose(steps, real, call)
     for entry in chosen:
         ctx.journal.undo(entry, recorder)
-    return describe_undone(chosen, ctx.files)
+    return finish_undo(chosen, ctx.files, ctx.journal)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.knowledge.passages import RankingMethod
+from toolroll.text.knowledge.passages import Kind, RankingMethod
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.knowledge.library import Library, LibrarySize
-    from toolroll.text.knowledge.passages import Kind
+    from toolroll.host.knowledge.library import Library, LibrarySize, LibrarySource
 
-Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
-_NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
-_EMBED_SECONDS = 60.0  # for vectors, in a call that adds
+Action = Literal["add_document", "add_text", "sync", "ask", "search", "stats", "clear"]
+_NEEDS = {"add_document": ("path",), "sync": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
+_MAX_SOURCES = 20  # that stats shows
+_EMBED_SECONDS = 3.0  # that a call which adds waits for vectors: a few are made by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +36,41 @@ class LibraryStats:
     """Pieces that no vector was made of yet."""
     ranking: str
     note: str
+    sources: list[LibrarySource] = field(default_factory=list)
 
     def __str__(self) -> str:
         if not self.documents:
             return f"{self.done}: it is empty."
         forms = ", ".join(f"{count} {form}" for form, count in self.forms.items())
         documents, pieces = counted(self.documents, "document"), counted(self.pieces, "piece")
-        return f"{self.done}: {documents} ({forms}) in {pieces}, {self.characters} characters."
+        said = f"{self.done}: {documents} ({forms}) in {pieces}, {self.characters} characters."
+        return "\n".join([said, *map(_show_source, self.sources[:_MAX_SOURCES])])
+
+
+def _show_source(one: LibrarySource) -> str:
+    when = datetime.datetime.fromtimestamp(int(one.added), datetime.UTC).strftime("%Y-%m-%d %H:%M")
+    return (
+        f"  {one.name}: {counted(one.documents, 'document')} in {counted(one.pieces, 'piece')}, last added {when} UTC"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The document that the library no longer holds."""
+    """The documents that the library no longer holds."""
 
     source: str
+    documents: int = 1
 
     def __str__(self) -> str:
-        return f"Took {self.source!r} out of the library."
+        what = repr(self.source) if self.documents == 1 else f"{self.documents} documents of {self.source!r}"
+        return f"Took {what} out of the library."
 
 
 @tool(Effect.READ | Effect.STATE, rare=True)
 def rag(
     ctx: Context,
     action: Annotated[Action, "What to do."],
-    path: Annotated[FilePath | None, "File or folder to add; with clear, only this file."] = None,
+    path: Annotated[FilePath | None, "File or folder to add or sync; with clear, only this."] = None,
     text: Annotated[str | None, "Text to add."] = None,
     title: Annotated[str | None, "What to cite the text as; with clear, only this text."] = None,
     query: Annotated[str | None, "What to ask or search for."] = None,
@@ -68,7 +80,7 @@ def rag(
     """Keep documents in a library outside the workspace, and find passages in them with file and lines to cite.
 
     Takes text, code, Markdown, HTML, CSV, JSON, notebooks, PDF, Office files, e-books, images and recordings. Adding a
-    file again replaces it if it changed.
+    file again replaces it if it changed; sync also removes what is gone.
     """
     from toolroll.host.knowledge.answers import ask
     from toolroll.host.knowledge.library import Library
@@ -78,12 +90,15 @@ def rag(
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
     library = Library(ctx.files.state, ctx.token, ctx.meaning)
     ingest = ctx.ingest(library)
-    if action in ("add_document", "add_text"):
-        added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
-        added.waiting = library.fill(ctx.progress, _EMBED_SECONDS)
+    if action in ("add_document", "add_text", "sync"):
+        add = ingest.sync if action == "sync" else ingest.add
+        added = ingest.add_text(text or "", title or "") if action == "add_text" else add(path or "")
+        added.waiting = library.embed(ctx.progress, _EMBED_SECONDS)
         return added
     if action == "stats":
-        return _held("The library", library.stats(), ctx.meaning.unavailable_reason)
+        lacks = ctx.meaning.unavailable_reason
+        ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words", library.say_missing())
+        return replace(_held("The library", library.stats(), ranking.by, ranking.note), sources=library.sources())
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
     if action == "search":
@@ -96,16 +111,15 @@ def _cleared(library: Library, path: str, title: str, confirm: bool) -> LibraryS
         what = repr(path or title) if path or title else "everything in the library"
         raise ToolError(ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if the user wants that.")
     if not (path or title):
-        return _held("Cleared the library", library.clear(), None)
+        return _held("Cleared the library", library.clear())
     kind: Kind = "file" if path else "text"
     source = path or title
-    if not library.drop(kind, source):
+    dropped = [one for one in (library.beneath(path) if path else [title]) if library.drop(kind, one)]
+    if not dropped:
         raise ToolError(ErrorCode.NOT_FOUND, f"The library holds no {kind} {source!r}. Search for it to see its name.")
-    return Removed(source)
+    return Removed(source, len(dropped))
 
 
-def _held(done: str, stats: LibrarySize, lacks: str | None) -> LibraryStats:
-    ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words")
-    note = "" if lacks is None else ranking.note
+def _held(done: str, stats: LibrarySize, ranking: str = "", note: str = "") -> LibraryStats:
     numbers = (stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes, stats.waiting)
-    return LibraryStats(done, *numbers, ranking.by, note)
+    return LibraryStats(done, *numbers, ranking, note)

@@ -85,7 +85,7 @@ def job(
     """Poll `output` of background commands, write `input`, see the `screen`, `kill` or `list` them."""
     jobs = ctx.shell.jobs
     if action == "list":
-        return JobList([_row(one) for one in jobs.all()])
+        return JobList([JobRow(one.id, one.title, _state(one), one.seconds) for one in jobs.all()])
     if id is None:
         raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
     one, began = jobs.get(id), monotonic()
@@ -135,10 +135,6 @@ def _matching_lines(ctx: Context, text: str, pattern: str) -> str:
     finder = Finder(pattern, regex=True, case=True, words=False, compiled=partial(search.expression, token=ctx.token))
     wanted = {line for _, (line, _) in finder.places(text)}
     return "".join(line for number, line in enumerate(text.splitlines(keepends=True), 1) if number in wanted)
-
-
-def _row(job: Job) -> JobRow:
-    return JobRow(job.id, job.title, _state(job), job.seconds)
 
 
 def _state(job: Job) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field
+from toolroll.text.lines import counted
 from toolroll.text.web.engines.engines import EngineName, Hit, Safe, Within
 from toolroll.tool import Effect, tool
 
@@ -41,8 +42,7 @@ class Searched:
     def __str__(self) -> str:
         if not self.results:
             return f"{self.engine} found nothing for {self.query!r}. Use fewer or other words, or fewer filters."
-        many = "1 result" if self.total == 1 else f"{self.total} results"
-        return f"{many} of {self.engine} for {self.query!r}:\n{self.fenced}"
+        return f"{counted(self.total, 'result')} of {self.engine} for {self.query!r}:\n{self.fenced}"
 
 
 @tool(Effect.NETWORK, rare=True)

@@ -21,7 +21,7 @@ def local():
     from toolroll.host.models.embedding.embedder import LocalEmbedder
     from toolroll.host.models.embedding.model_files import ModelStore
 
-    return LocalEmbedder.load(ModelStore({"TOOLROLL_MODELS": FOLDER}))
+    return LocalEmbedder(ModelStore({"TOOLROLL_MODELS": FOLDER}))
 
 
 def test_known_cosines(local):

@@ -15,6 +15,8 @@ from toolroll.host.runtime.cancellation import CancelToken
 class Counting:
     """A vector that tells the length of a text, and every text that was asked for."""
 
+    batch = 8
+
     def __init__(self, name="one"):
         self.name = name
         self.asked = []

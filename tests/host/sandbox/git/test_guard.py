@@ -355,6 +355,7 @@ def test_a_job_is_guarded_and_its_end_says_so(tier: str, repository: Path, tmp_p
     before = state(repository)
     with kit_in(tier, repository, tmp_path) as kit:
         job = kit.call("bash", {"command": "echo x > .git/commondir; echo done; sleep 60", "background": True})
+        assert until(lambda: "done" in kit.call("job", {"action": "output", "id": job.data["job"]}).text)
         assert until(lambda: not (repository / ".git" / "commondir").exists())
         kit.call("bash", {"command": "true"})
         killed = kit.call("job", {"action": "kill", "id": job.data["job"]})

@@ -12,13 +12,9 @@ def heading(text: str, level: int) -> str:
 
 def table(rows: Iterable[Sequence[str]]) -> str:
     """A table; its first row with anything in it names the columns. Columns and rows without anything are left out."""
-    kept = [[_cell(cell) for cell in row] for row in rows]
+    kept = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
     kept = [row for row in kept if any(row)]
     width = max((at for row in kept for at, cell in enumerate(row, 1) if cell), default=0)
     columns = [at for at in range(width) if any(at < len(row) and row[at] for row in kept)]
     lines = [f"| {' | '.join(row[at] if at < len(row) else '' for at in columns)} |" for row in kept]
     return "\n".join([*lines[:1], f"|{' --- |' * len(columns)}", *lines[1:]]) if lines else ""
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

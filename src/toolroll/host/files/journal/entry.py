@@ -15,6 +15,8 @@ PathKind = Literal["file", "directory", "link", "ignored", "other"]
 """What stands at a path. "ignored": a folder that is taken as a whole; "other": a socket, a pipe, a device."""
 NOT_KEPT = "~"
 """The first character of a `content` that stands for size and time of a file whose content is not kept."""
+REFS = "refs"
+"""In the note of an entry: what a command moved in the repository, by ref: what it was and what it is then."""
 NewFiles = Mapping[str, Mapping[str, tuple[int, int, int, int, int]]]
 """Files that a command made: by folder, whose path is empty or ends in a slash, and by name.
 
@@ -72,6 +74,11 @@ class JournalEntry:
     """What the tool says of it: spans, relation."""
     new_files: NewFiles = field(default_factory=dict)
     """Further files that it made, of which nothing is kept, as the log has them; read back, they are `changes`."""
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether there is something to undo: files, or branches."""
+        return bool(self.changes or REFS in self.note)
 
     def paths(self) -> list[str]:
         """Every path it touched."""

@@ -10,13 +10,13 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.entry import REFS, JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
 from toolroll.host.files.journal.restore import (
@@ -38,6 +38,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.files.blame import TextVersion, blame_lines
 from toolroll.text.files.changes import Change
+from toolroll.text.lines import list_some
 
 _LISTED = 10  # paths that an error names
 
@@ -117,44 +118,35 @@ class Recorder:
         if step.after != step.before:
             self.changes.append(step)
 
-    @contextmanager
     def setting_attributes(
         self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Around a change of the extended attributes of a file or folder."""
         state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
         if state is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
         old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
-        step = PathChange(place.path, old, new)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, old, new))
 
-    @contextmanager
-    def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
+    def removing(self, fd: int, name: str, path: str) -> AbstractContextManager[None]:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        step = PathChange(path, _with_attributes(state, fd, name), None)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
 
-    @contextmanager
-    def making(self, place: PathHandle, state: PathState) -> Iterator[None]:
+    def making(self, place: PathHandle, state: PathState) -> AbstractContextManager[None]:
         """Around the making of a folder or a link."""
-        step = PathChange(place.path, None, state)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, None, state))
 
-    @contextmanager
-    def moving(self, old: PathHandle, new: PathHandle) -> Iterator[None]:
+    def moving(self, old: PathHandle, new: PathHandle) -> AbstractContextManager[None]:
         """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
         state, _ = look(old.fd, old.name)
-        step = PathChange(new.path, None, state, source=old.path)
+        return self._taking(PathChange(new.path, None, state, source=old.path))
+
+    @contextmanager
+    def _taking(self, step: PathChange) -> Iterator[None]:
+        """Around one step, which is written down before it is taken."""
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -221,7 +213,7 @@ class Recorder:
             return
         with (
             self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self._writable(place),
+            self.opening(place),
         ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
@@ -242,7 +234,7 @@ class Recorder:
                     put_state(place, before, b"")
 
     @contextmanager
-    def _writable(self, place: PathHandle) -> Iterator[None]:
+    def opening(self, place: PathHandle) -> Iterator[None]:
         """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
         mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
         if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -253,15 +245,13 @@ class Recorder:
 
     def _remove_whole(self, place: PathHandle, state: PathState) -> None:
         """Remove what a command had made, of which nothing is kept."""
-        step = PathChange(place.path, state, None)
-        self._pending.about_to(step)
-        if stat.S_ISDIR(place.mode()):
-            import shutil  # it loads the compression libraries
+        with self._taking(PathChange(place.path, state, None)):
+            if stat.S_ISDIR(place.mode()):
+                import shutil  # it loads the compression libraries
 
-            shutil.rmtree(place.name, dir_fd=place.fd)
-        elif place.mode():
-            os.unlink(place.name, dir_fd=place.fd)
-        self.changes.append(step)
+                shutil.rmtree(place.name, dir_fd=place.fd)
+            elif place.mode():
+                os.unlink(place.name, dir_fd=place.fd)
 
 
 class Journal:
@@ -272,6 +262,8 @@ class Journal:
         self._log = JournalLog(state)
         self.catch_up: Callable[[], None] = _nothing_to_do
         """Records what jobs have changed so far; called before entries are read or added."""
+        self.move_refs_back: Callable[[Sequence[Mapping[str, Any]]], tuple[dict[str, Any], str]] | None = None
+        """Moves back what commands moved in the repository, as notes of entries say; gives a note and a sentence."""
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
@@ -282,7 +274,7 @@ class Journal:
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes or recorder.undoes:
+                if recorder.changes or recorder.undoes or REFS in recorder.note:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
                     self._log.append(made, pending.id)
@@ -327,7 +319,7 @@ class Journal:
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
-            standing = [one for one in entries if one.changes and not one.undoes and one.number not in gone]
+            standing = [one for one in entries if one.has_effect and not one.undoes and one.number not in gone]
             touching = [one for one in reversed(standing) if path is None or _touches(one, path)]
             found = touching[:steps]
         if not found or (number is None and len(found) < steps):
@@ -342,6 +334,20 @@ class Journal:
             raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
+
+    def undo_refs(self, entries: Sequence[JournalEntry], recorder: Recorder) -> str:
+        """Move back what entries, newest first, have moved in the repository; what is to be said of that.
+
+        Nothing else of an undo may fail after it. ToolError if it cannot be done and was all that they did.
+        """
+        notes = [one.note for one in entries if REFS in one.note]
+        if not notes or self.move_refs_back is None:
+            return ""
+        note, said = self.move_refs_back(notes)
+        if not note and not any(one.changes for one in entries):
+            raise ToolError(ErrorCode.CONFLICT, said)
+        recorder.note |= note
+        return said
 
     def mark(self, name: str, session: str, message: str) -> JournalEntry:
         """Add a checkpoint: a point of the journal with a name."""
@@ -422,12 +428,11 @@ class Journal:
         if data is not None and change.after is not None and change.after.kind == "file":
             shown = _difference(self._log.blobs.content(change.after.content), data)
         others = [repr(one) for one in overtaken if one != path]
-        also = f" So {'was' if len(others) == 1 else 'were'} {', '.join(others[:_LISTED])}" if others else ""
-        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        also = f" So {'was' if len(others) == 1 else 'were'} {list_some(others, _LISTED)}." if others else ""
         return ToolError(
             ErrorCode.CONFLICT,
             f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that."
-            f"{also}{more}{'.' if also else ''} "
+            f"{also} "
             f"Undo later changes first, or move aside what others made there.{shown}",
             details={"path": path, "entry": entry.number, **({"paths": list(overtaken)} if others else {})},
         )

@@ -40,7 +40,7 @@ def entries_after(entries: Sequence[JournalEntry], point: int) -> list[JournalEn
     for entry in reversed(entries):
         if entry.number <= point:
             break
-        if entry.number in cancelled or not entry.changes:
+        if entry.number in cancelled or not entry.has_effect:
             continue
         if entry.undoes and min(entry.undoes) > point:
             cancelled.update(entry.undoes)

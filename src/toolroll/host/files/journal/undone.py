@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from toolroll.host.files.journal.entry import JournalEntry
+from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.workspace import JUDGED, Workspace
+from toolroll.text.lines import list_some
 
 _NAMED = 10  # paths that a note lists
 
@@ -29,30 +31,32 @@ class Undone:
     files: list[RestoredFile] = field(default_factory=list)
     """Those that have another content now."""
     note: str = ""
-    """Where files do not parse any more."""
+    """Where files do not parse any more, what could not be put back, and what became of branches."""
 
     def __str__(self) -> str:
         what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
-        head = f"Undone: {what}. Put back: {', '.join(self.paths)}." if self.entries else "There is nothing to undo."
+        back = f" Put back: {', '.join(self.paths)}." if self.paths else ""
+        head = f"Undone: {what}.{back}" if self.entries else "There is nothing to undo."
         return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
 
 
-def describe_undone(chosen: Sequence[JournalEntry], files: Workspace) -> Undone:
-    """What this call has put back by undoing these entries; their files are no longer known."""
+def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journal) -> Undone:
+    """Move branches back too; what this call has put back by undoing these entries. Their files are no longer known."""
     paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
     for one in paths:
         files.records.forget(one)
     changes = files.rewritten()
+    moved = journal.undo_refs(chosen, files.recorder) if files.recorder is not None else ""
     return Undone(
         [entry.number for entry in chosen],
         [entry.tool for entry in chosen],
         paths,
         [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
-        "\n".join([*(said for change in changes[:JUDGED] if (said := change.verdict)), *_name_lost(files)]),
+        "\n".join(filter(None, [*(change.verdict for change in changes[:JUDGED]), *_name_lost(files), moved])),
     )
 
 
 def _name_lost(files: Workspace) -> list[str]:
     paths = files.recorder.lost if files.recorder is not None else []
-    named = ", ".join(map(repr, paths[:_NAMED])) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    named = list_some(list(map(repr, paths)), _NAMED)
     return [f"Not put back, because the contents were not kept: {named}."] if paths else []

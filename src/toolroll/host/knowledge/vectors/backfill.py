@@ -7,12 +7,13 @@ missing vectors are made the next time, and stale ones are not shown.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
-from toolroll.host.runtime.progress import Progress, silent
+from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.result import ToolError
 from toolroll.text.knowledge.passages import RankingMethod
@@ -31,8 +32,7 @@ TABLES = (
 
 MAX_NEAREST = 200  # how many nearest pieces a search asks for
 
-_SEARCH_FILL_SECONDS = 1.0  # seconds for which a search makes vectors
-_BATCH_PIECES = 16  # pieces between two reports of progress
+_BATCH_PIECES = 64  # pieces between two reports of progress
 _MAX_DROPPED = 10_000
 
 
@@ -54,6 +54,7 @@ class VectorBackfill:
             self._checked = True
 
     def near(self, query: str) -> tuple[dict[int, float], RankingMethod]:
+        """The cosines of the nearest pieces, by number, and the ranking method. Makes no vector but the question's."""
         meaning = self._meaning
         if meaning is None or meaning.unavailable_reason:
             return {}, RankingMethod(reason=meaning.unavailable_reason if meaning is not None else "")
@@ -65,22 +66,58 @@ class VectorBackfill:
         except ToolError as error:  # words can still find
             self._token.check()  # unless it is the call itself that ends
             return {}, RankingMethod(reason=error.message)
-        left = self.fill(silent, _SEARCH_FILL_SECONDS, len(vector))
+        due = self._due(self._way(meaning))
         found = meaning.vectors.search(embedder.name, vector, MAX_NEAREST, self._token)
-        if not found and not left and self._again():  # the store was lost
-            left = self.fill(silent, _SEARCH_FILL_SECONDS, len(vector))
-            found = meaning.vectors.search(embedder.name, vector, MAX_NEAREST, self._token)
+        if due or (not found and self._again()):  # or else the store was lost
+            self.start(size=len(vector))
+        left = self.say_missing()
         return dict(found), RankingMethod("meaning and words" if found or not left else "words", left)
 
-    def fill(self, progress: Progress, seconds: float, size: int = 0) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or "".
+    def start(self, wanted: Sequence[int] = (), size: int = 0) -> None:
+        """Begin to make missing vectors in the background, those of these pieces first.
 
         `size` is how long the vectors of the model are now, if that is known.
         """
         meaning = self._meaning
         if meaning is None or meaning.unavailable_reason or not self._base.exists:
+            return
+
+        def fill(progress: Progress, token: CancelToken) -> str:
+            return VectorBackfill(self._state, token, self._base.under(token), meaning).fill(progress, size=size)
+
+        meaning.background.start(fill, wanted)
+
+    def wait(self, seconds: float, progress: Progress) -> str:
+        """Wait until the vectors are made, for so long at most; which are still missing then: a sentence, or ""."""
+        if self._meaning is not None:
+            self._meaning.background.wait(seconds, self._token, progress)
+        return self.say_missing()
+
+    def say_missing(self) -> str:
+        """How many vectors are missing, and why: a sentence, or ""."""
+        meaning = self._meaning
+        if meaning is None or meaning.unavailable_reason or not self._base.exists:
             return ""
-        way, why = self._way(meaning), "add any document again to go on with that."
+        with self._base.connect() as base:
+            left = self.waiting(base)
+            (total,) = base.execute("select pieces from totals").fetchone()
+        return f"{left} of {total} passages have no embedding yet: {meaning.background.reason}" if left else ""
+
+    def unknown(self, base: sqlite3.Connection, numbers: Collection[int]) -> list[int]:
+        """Those of these pieces that have no vector yet, in the same order."""
+        if self._meaning is None or self._meaning.unavailable_reason or not numbers:
+            return []
+        text = f"select number from missing where way = ? and number in ({', '.join('?' * len(numbers))})"
+        rows = base.execute(text, (self._way(self._meaning), *numbers)).fetchall()
+        missing = {number for (number,) in rows}
+        return [number for number in numbers if number in missing]
+
+    def fill(self, progress: Progress, seconds: float = inf, size: int = 0) -> str:
+        """Make missing vectors, for so long at most; why that failed: a sentence, or ""."""
+        meaning = self._meaning
+        if meaning is None or meaning.unavailable_reason or not self._base.exists:
+            return ""
+        way = self._way(meaning)
         if not self._due(way):
             return ""
         deadline = time.monotonic() + seconds
@@ -91,17 +128,16 @@ class VectorBackfill:
                 self._make(meaning, way, progress, deadline, size)
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
-            why = error.message
-        left, total = self._left(way), self._count("select pieces from totals")
-        return f"{left} of {total} passages have no embedding yet: {why}" if left else ""
+            return error.message
+        return ""
 
     def _make(self, meaning: SemanticRanking, way: str, progress: Progress, deadline: float, size: int) -> int:
         """Make missing vectors; how long they are."""
         from toolroll.host.models.embedding.vector_cache import VectorCache
 
-        kept = VectorCache(self._state, self._token, meaning.embedder)
+        kept = VectorCache(self._state, self._token, meaning.bulk_embedder)
         total = done = 0
-        while texts := self._missing(way):
+        while texts := self._missing(way, meaning.background.take_wanted()):
             total = total or self._left(way)
             vectors = kept.vectors(list(texts.values()), deadline - time.monotonic(), size)
             made = {number: one for number, one in zip(texts, vectors, strict=True) if one is not None}
@@ -159,14 +195,14 @@ class VectorBackfill:
         with self._base.transaction() as base:
             return base.execute("insert or ignore into missing select number, ? from pieces", (name,)).rowcount > 0
 
-    def _missing(self, way: str) -> dict[int, str]:
-        """Some pieces without a vector: what is embedded of each, by number."""
+    def _missing(self, way: str, wanted: Sequence[int]) -> dict[int, str]:
+        """Some pieces without a vector, the wanted ones first: what is embedded of each, by number."""
+        text = "select missing.number, title, text from missing join pieces on pieces.number = missing.number where way"
+        marks = ", ".join("?" * len(wanted))
         with self._base.connect() as base:
-            rows = base.execute(
-                "select missing.number, title, text from missing join pieces on pieces.number = missing.number "
-                "where way = ? order by missing.number limit ?",
-                (way, _BATCH_PIECES),
-            ).fetchall()
+            rows = base.execute(f"{text} = ? and missing.number in ({marks})", (way, *wanted)).fetchall()
+            some = f"{text} = ? order by missing.number limit ?"
+            rows = rows or base.execute(some, (way, _BATCH_PIECES)).fetchall()
         return {number: f"{title}\n{text}".strip() for number, title, text in rows}
 
     def _left(self, way: str) -> int:

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from toolroll.host.models.embedding.model_files import MINILM, ModelStore, broken_error
 from toolroll.host.models.embedding.server import UNREADABLE, ModelServer, ServerSettings
 from toolroll.host.models.embedding.settings import EMBEDDINGS_KEY, EMBEDDINGS_MODEL, EMBEDDINGS_URL
-from toolroll.host.runtime import numeric
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from toolroll.host.http.client import Client
-    from toolroll.host.models.embedding.minilm import MiniLM, WordPiece
     from toolroll.host.runtime.cancellation import CancelToken
 
     Floats = NDArray[np.float32]
 
-_BATCH_TOKENS = 1024  # through the model together
 _TEXTS_AT_ONCE = 64  # in one request
+_REQUESTS_AT_ONCE = 4
 _MAX_TEXT_CHARS = 8_000
 _MAX_BYTES = 20_000_000
 _SECONDS = 60.0
@@ -36,56 +34,38 @@ class Embedder(Protocol):
     def name(self) -> str:
         """The name of the model: vectors of different models cannot be compared."""
 
+    @property
+    def batch(self) -> int:
+        """How many texts to give at once."""
+
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
         """A row of length 1 for each text; ToolError if that fails."""
 
 
 class LocalEmbedder:
-    """The model on this machine, from `toolroll models fetch`."""
+    """The model on this machine, from `toolroll models fetch`, in this process."""
 
-    def __init__(self, model: MiniLM, words: WordPiece) -> None:
-        self._model = model
-        self._words = words
+    name = MINILM.name
+    batch = 8
 
-    @property
-    def name(self) -> str:
-        return MINILM.name
-
-    @classmethod
-    def load(cls, models: ModelStore) -> LocalEmbedder:
+    def __init__(self, models: ModelStore) -> None:
         """Load the model; ToolError if its files are damaged."""
-        from toolroll.host.models.embedding.minilm import MiniLM, WordPiece, load_tensors
+        from toolroll.host.models.embedding.minilm import load_model
 
         models.check(MINILM)
-        with open(models.path(MINILM, "vocab.txt"), encoding="utf-8") as file:
-            vocabulary = file.read().splitlines()
-        path = models.path(MINILM, "model.safetensors")
         try:
-            return cls(MiniLM(load_tensors(path)), WordPiece(vocabulary))
+            self._model = load_model(models.path(MINILM))
         except (KeyError, ValueError) as error:
-            raise broken_error(MINILM, f"{path!r} cannot be used, because {error}") from error
+            raise broken_error(MINILM, f"{models.path(MINILM)!r} cannot be used, because {error}") from error
 
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
-        import numpy as np
-
-        from toolroll.host.models.embedding.minilm import SIZE, TOKENS
-
-        numbers = [self._words.numbers(text, TOKENS) for text in texts]
-        vectors = np.empty((len(texts), SIZE), np.float32)
-        batch: list[int] = []
-        for at in range(len(numbers)):
-            batch.append(at)
-            full = sum(len(numbers[one]) for one in batch) >= _BATCH_TOKENS
-            if full or at + 1 == len(numbers):
-                token.check()
-                with numeric.one_thread():
-                    vectors[batch] = self._model.vectors([numbers[one] for one in batch])
-                batch = []
-        return vectors
+        return self._model.embed(texts, token.check)
 
 
 class RemoteEmbedder:
-    """An embedding server that the operator names, its model and its key."""
+    """An embedding server that the operator names, its model and its key. Several requests go side by side."""
+
+    batch = _TEXTS_AT_ONCE * _REQUESTS_AT_ONCE
 
     def __init__(self, http: Client, url: str, model: str, key: str = "") -> None:
         """ToolError if the URL is not allowed."""
@@ -96,9 +76,9 @@ class RemoteEmbedder:
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
         import numpy as np
 
-        rows: list[Any] = []
-        for at in range(0, len(texts), _TEXTS_AT_ONCE):
-            rows += self._request([text[:_MAX_TEXT_CHARS] for text in texts[at : at + _TEXTS_AT_ONCE]], token)
+        cut = [text[:_MAX_TEXT_CHARS] for text in texts]
+        parts = [cut[at : at + _TEXTS_AT_ONCE] for at in range(0, len(cut), _TEXTS_AT_ONCE)]
+        rows = [row for answer in self._answers(parts, token) for row in answer]
         try:
             vectors = np.array(rows, np.float32)
             if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
@@ -108,6 +88,14 @@ class RemoteEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
         return vectors
+
+    def _answers(self, parts: Sequence[list[str]], token: CancelToken) -> list[list[Any]]:
+        if len(parts) < 2:
+            return [self._request(part, token) for part in parts]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+            return list(pool.map(lambda part: self._request(part, token), parts))
 
     def _request(self, texts: list[str], token: CancelToken) -> list[Any]:
         answer = self._server.post({"model": self.name, "input": texts}, token)

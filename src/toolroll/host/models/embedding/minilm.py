@@ -6,9 +6,11 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from toolroll.host.runtime import numeric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,6 +133,7 @@ def _is_punctuation(sign: str) -> bool:
 
 
 SIZE = 384
+_BATCH_TOKENS = 1024  # through the model together
 TOKENS = 256  # maximum length of a text: the model was not trained on more
 
 _LAYERS, _HEADS = 6, 12
@@ -217,6 +220,37 @@ class MiniLM:
         made = np.add.reduceat(rows, [0, *ends[:-1]], axis=0)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         return made
+
+
+class TextModel:
+    """The tokenizer and the model together."""
+
+    def __init__(self, model: MiniLM, words: WordPiece) -> None:
+        self._model = model
+        self._words = words
+
+    def embed(self, texts: Sequence[str], check: Callable[[], None] = lambda: None) -> Floats:
+        """A row of length 1 for each text; `check` is called between batches, and may raise."""
+        import numpy as np
+
+        numbers = [self._words.numbers(text, TOKENS) for text in texts]
+        made = np.empty((len(texts), SIZE), np.float32)
+        batch: list[int] = []
+        for at in range(len(numbers)):
+            batch.append(at)
+            if at + 1 == len(numbers) or sum(len(numbers[one]) for one in batch) >= _BATCH_TOKENS:
+                check()
+                with numeric.one_thread():
+                    made[batch] = self._model.vectors([numbers[one] for one in batch])
+                batch = []
+        return made
+
+
+def load_model(folder: str) -> TextModel:
+    """Load the files of a folder; OSError, KeyError or ValueError if they are not those of this model."""
+    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
+        words = WordPiece(file.read().splitlines())
+    return TextModel(MiniLM(load_tensors(os.path.join(folder, "model.safetensors"))), words)
 
 
 def _attend(rows: Floats, ends: Sequence[int]) -> Floats:

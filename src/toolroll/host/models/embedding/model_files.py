@@ -62,7 +62,7 @@ class ModelStore:
     """The folder of models on this machine."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.folder = environment.get(MODELS_FOLDER, "").strip() or _default_folder()
+        self.folder = environment.get(MODELS_FOLDER, "").strip() or os.path.join(user_folders.cache_dir(), "models")
 
     def path(self, model: ModelPackage, file: str = "") -> str:
         """The path of a model or of one of its files, whether it exists or not."""
@@ -137,10 +137,6 @@ class ModelStore:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
-
-
-def _default_folder() -> str:
-    return os.path.join(user_folders.cache_dir(), "models")
 
 
 def broken_error(model: ModelPackage, why: str) -> ToolError:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 _MAX_VECTORS = 400_000  # the oldest are deleted first
-_BATCH_TEXTS = 8  # between two checks of the time
 _MAX_VARIABLES = 500  # of one SQL statement
 _TABLES = (
     "create table vectors (number integer primary key autoincrement, model text not null, digest blob not null, "
@@ -46,10 +45,10 @@ class VectorCache:
         made = {digest: row for digest, row in self._read(digests).items() if size in (0, len(row))}
         deadline = time.monotonic() + seconds
         todo = list({one: at for at, one in enumerate(digests) if one not in made}.values())
-        for at in range(0, len(todo), _BATCH_TEXTS):
+        for at in range(0, len(todo), self._embedder.batch):
             if at and time.monotonic() >= deadline:
                 break
-            part = todo[at : at + _BATCH_TEXTS]
+            part = todo[at : at + self._embedder.batch]
             rows = self._embedder.embed([texts[one] for one in part], self._token)
             fresh = dict(zip((digests[one] for one in part), rows, strict=True))
             self._write(fresh)

@@ -11,21 +11,19 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.database import remove_cache
 from toolroll.host.runtime.state import State
 from toolroll.host.search.in_process import is_binary
 from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.search.index.file_table import FilesByAge, FileTable, UntrackableTreeError, Wants
-from toolroll.host.search.index.postings import BINARY, Postings, TooCommonError, remove
-from toolroll.host.search.query import Candidates, SkippedFiles
+from toolroll.host.search.index.postings import BINARY, Postings, TooCommonError
+from toolroll.host.search.query import Candidates, FileEntry, Query, Scope, SkippedFiles
 from toolroll.result import ToolError
 from toolroll.text.search import patterns, trigrams
 
 if TYPE_CHECKING:
-    from toolroll.host.files.root import Root
     from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.search.index.file_table import FileTable
-    from toolroll.host.search.query import FileEntry, Query, Scope
     from toolroll.text.search.globs import Matcher
 
 
@@ -259,7 +257,7 @@ class LiveIndex:
         self._forget()
         self._tried.clear()
         with suppress(OSError):
-            remove(index_path(self._state, self._root.path))
+            remove_cache(index_path(self._state, self._root.path))
 
     def _drop(self) -> None:
         table, self._table = self._table, None
@@ -355,16 +353,12 @@ def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
     inside = _inside(scope)
     matches = matcher.by_path() if matcher else None
     if not prefix and inside is None:
-        return matches or _any
+        return matches or (lambda _: True)
 
     def wants(path: str) -> bool:
         return _is_in_scope(path, prefix, inside) and (matches is None or bool(matches(path[len(prefix) :])))
 
     return wants
-
-
-def _any(_: str) -> bool:
-    return True
 
 
 def _is_in_scope(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:

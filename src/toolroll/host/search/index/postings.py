@@ -6,8 +6,9 @@ Rows are never deleted: a changed file gets a new number, and the rows of the ol
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from toolroll.host.runtime.database import open_cache
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,7 +27,6 @@ MAX_MATCHES = 2_000
 """Files that are worth naming; more of them are searched as fast without the index."""
 
 _FORMAT = 1
-_LOCK_TIMEOUT_S = 5.0  # for another process that writes
 _TABLES = (
     "create table if not exists files (id integer primary key autoincrement, path blob unique, stamp text, kind int)",
     "create table if not exists made (one integer primary key, epoch int, times int)",
@@ -53,7 +53,7 @@ class Postings:
 
     def __init__(self, path: str) -> None:
         """Opens or creates the database, and replaces a damaged one; OSError or sqlite3.Error if that fails."""
-        self._base = _open(path)
+        self._base = open_cache(path, _prepare)
         self._state: tuple[int, int] = (-1, -1)
         self.known: dict[str, IndexedFile] = {}
         """Indexed files by path; updated by `news`."""
@@ -149,36 +149,6 @@ class Postings:
             self._last = number
             if self._news is not None:
                 self._news.add(path)
-
-
-def _open(path: str) -> sqlite3.Connection:
-    import sqlite3
-
-    for again in (True, False):
-        with suppress(FileExistsError):  # private; its journal gets the same mode
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-        try:
-            base.execute("pragma journal_mode=wal")
-            base.execute("pragma synchronous=normal")
-            _prepare(base)
-            return base
-        except sqlite3.OperationalError:
-            base.close()
-            raise
-        except sqlite3.DatabaseError:
-            base.close()
-            if not again:
-                raise
-            remove(path)
-    raise AssertionError
-
-
-def remove(path: str) -> None:
-    """Delete a database. A process that has it open keeps its content."""
-    for end in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            os.unlink(path + end)
 
 
 def _prepare(base: sqlite3.Connection) -> None:

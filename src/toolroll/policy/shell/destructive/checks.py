@@ -9,6 +9,7 @@ from itertools import pairwise
 from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.targets import TargetKind, kind_of_word, takes_files
+from toolroll.policy.shell.parse.unwrap import FIND_RUNS
 from toolroll.policy.shell.parse.words import Piece, SimpleCommand, Word, names, plain
 from toolroll.policy.shell.parse.wrappers import SHELLS
 
@@ -95,7 +96,6 @@ def _gets_too_much(command: SimpleCommand) -> bool:
     return command.source is not None and command.source.program == "find" and _is_wide(command.source)
 
 
-FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 DELETING = names("rm unlink shred mv chmod chown chgrp truncate dd rmdir srm")
 NARROWING = names("-name -iname -path -ipath -regex -iregex -wholename -lname -newer -samefile -inum")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import VALUES, Tags, format_lines
+from toolroll.text.lines import counted, list_some
 from toolroll.text.names import show_name
 
 _MAX_IMPORTS = 20  # shown in one line
@@ -41,8 +42,7 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    lines = f"{tags.lines} line{'s' if tags.lines != 1 else ''}"
-    return f"{show_name(path)} ({languages.get(tags.language).title}, {lines})"
+    return f"{show_name(path)} ({languages.get(tags.language).title}, {counted(tags.lines, 'line')})"
 
 
 def render(found: Sequence[OutlineLine], indent: str = "") -> list[str]:
@@ -57,8 +57,7 @@ def text(tags: Tags, depth: int) -> str:
 
 def summary(names: Sequence[str]) -> str:
     """Imports in one line."""
-    more = f" and {len(names) - _MAX_IMPORTS} more" if len(names) > _MAX_IMPORTS else ""
-    return f"imports {', '.join(names[:_MAX_IMPORTS])}{more}"
+    return f"imports {list_some(names, _MAX_IMPORTS)}"
 
 
 def names(found: Sequence[OutlineLine]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolroll.result import Status
+from toolroll.text.lines import counted
 from toolroll.text.names import show_names
 
 SYNTAX = "syntax"  # the code of a finding that a file does not parse
@@ -81,20 +82,20 @@ class Linted:
     def _did(self) -> str:
         by = ", ".join(self.engines)
         if not self.changed:
-            return f"Nothing to {self.action} in {_files(self.checked)} ({by})."
+            return f"Nothing to {self.action} in {counted(self.checked, 'file')} ({by})."
         done = {"fix": "Fixed", "format": "Formatted"}[self.action]
-        many = f" {self.fixed} finding{'s' * (self.fixed != 1)} in" if self.fixed else ""
-        return f"{done}{many} {len(self.changed)} of {_files(self.checked)} ({by})."
+        many = f" {counted(self.fixed, 'finding')} in" if self.fixed else ""
+        return f"{done}{many} {len(self.changed)} of {counted(self.checked, 'file')} ({by})."
 
     def _found(self) -> list[str]:
         by = ", ".join(self.engines)
         if not self.total:
-            return [f"No findings in {_files(self.checked)} ({by})."] if self.action == "check" else []
+            return [f"No findings in {counted(self.checked, 'file')} ({by})."] if self.action == "check" else []
         codes = ", ".join(f"{code} {count}" for code, count in self.counts.items())
         fixable = sum(one.fixable for one in self.findings)
         left = "Left: " if self.action != "check" else ""
-        files = _files(len({one.path for one in self.findings}))
-        head = f"{left}{self.total} finding{'s' * (self.total != 1)} in {files} ({by}): {codes}"
+        files = counted(len({one.path for one in self.findings}), "file")
+        head = f"{left}{counted(self.total, 'finding')} in {files} ({by}): {codes}"
         more = [f"[and {self.total - _MOST} more]"] if self.total > _MOST else []
         return [head + (f"; {fixable} fixable" if fixable else ""), *map(str, self.findings[:_MOST]), *more]
 
@@ -115,7 +116,3 @@ def linted(
     counts = dict(Counter(one.code for one in ordered).most_common())
     whole = (lambda: "\n".join(map(str, show_names(ordered)))) if len(ordered) > _MOST else None
     return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' * (count != 1)}"

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.result import Status
+from toolroll.text.lines import counted
 from toolroll.text.names import show_names
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class DiscoveredTests:
         from toolroll.text.dev.tests import show
 
         files = len({one.path for one in self.tests})
-        head = f"{self.total} test{'s' * (self.total != 1)} in {files} file{'s' * (files != 1)} ({self.framework})"
+        head = f"{counted(self.total, 'test')} in {counted(files, 'file')} ({self.framework})"
         return "\n".join(filter(None, [head, show.failures(self.failures), show.listed(self.tests, _LISTED)]))
 
 

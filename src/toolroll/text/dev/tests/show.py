@@ -43,7 +43,8 @@ def failures(found: Sequence[Failure]) -> str:
 
 
 def _brief(same: Sequence[Failure]) -> str:
-    return f"{same[0].kind.upper()} {same[0].id}: {_first_line(same[0].message)}{_others(same)}"
+    first = same[0].message.partition("\n")[0][:200]
+    return f"{same[0].kind.upper()} {same[0].id}: {first}{_others(same)}"
 
 
 def _others(same: Sequence[Failure]) -> str:
@@ -52,10 +53,6 @@ def _others(same: Sequence[Failure]) -> str:
         return ""
     names = bound(", ".join(one.id for one in same[1:]), _NAMES, "head").text
     return f"\n  the same in {len(same) - 1} more: {names}"
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0][:200]
 
 
 def _detailed(one: Failure) -> str:
