@@ -8,21 +8,24 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolroll.dialect import View
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
-from toolroll.host.code.verdicts import Verdicts
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
+from toolroll.host.files.verdict import is_prose
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError, as_tool_error
+
+if TYPE_CHECKING:
+    from toolroll.host.code.verdicts import Verdicts
 
 _CALL_SECONDS = Limits().call_seconds
 _AFTER_SECONDS = 60  # of a call, after its command has ended
@@ -256,8 +259,9 @@ class VerdictStep:
             return proceed
 
         def judged(ctx: Context, arguments: dict[str, Any]) -> Any:
-            output = proceed(ctx, arguments)
-            if said := self._verdicts.judge(ctx.files.changed()):
+            output, recorder = proceed(ctx, arguments), ctx.files.recorder
+            touches_code = recorder is not None and not all(is_prose(one.path) for one in recorder.changes)
+            if touches_code and (said := self._verdicts.judge(ctx.files.changed())):
                 ctx.call.notes.append(said)
             return output
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
-_PROSE = (".md", ".markdown", ".rst", ".txt")  # any text is right
+_PROSE = (".md", ".markdown", ".rst", ".txt")
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 
@@ -50,11 +50,16 @@ def _breaks(call: Suggestion, draft: TextFile) -> bool:
     return find_break(draft.path, *(text.encode(errors="surrogateescape") for text in (before, after))) != ""
 
 
+def is_prose(path: str) -> bool:
+    """Whether any text is right in a file of this name."""
+    return path.lower().endswith(_PROSE)
+
+
 def _error(path: str, data: bytes) -> str | None:
     if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
         return None
     suffix = os.path.splitext(path)[1].lower()
-    if suffix in _PROSE:
+    if is_prose(path):
         return None
     if suffix in (".py", ".pyi"):
         return _python_error(data)
