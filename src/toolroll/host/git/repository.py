@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
@@ -69,7 +70,7 @@ class Repository:
         """`shell` runs on behalf of the call."""
         self.place = place
         self._files, self._shell, self._call = files, shell, call
-        self._until = time.monotonic() + seconds
+        self._seconds, self._until = seconds, time.monotonic() + seconds
         self._names: list[str] = []
         self._user: dict[str, Word] | None = None
 
@@ -206,14 +207,15 @@ class Repository:
         }
         run = self._shell.words if changes else self._shell.program  # only changes need approval
         text = () if command.text is None else (SealedText(command.text, "<content>"),)
-        ran = run(
-            [self._shell.programs.program("git"), *command.words, *text],  # there is no terminal, so it does not page
-            cwd="/".join(self.place.parts or ()) or ".",
-            seconds=max(1.0, self._until - time.monotonic()),
-            merge=False,
-            writes="repository" if changes else "nothing",
-            extra=extra,
-        )
+        argv = [self._shell.programs.program("git"), *command.words, *text]  # there is no terminal, so it does not page
+        how: dict[str, Any] = {"cwd": "/".join(self.place.parts or ()) or ".", "merge": False, "extra": extra}
+        how |= {"writes": "repository" if changes else "nothing"}
+        ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
+        gate = ran.launched.gate if command.remote else None
+        if ran.status and gate is not None and gate.agreed_since(ran.launched.at):
+            # It gave up while the user was asked about the host.
+            self._until = time.monotonic() + self._seconds
+            ran = self._shell.program(argv, seconds=self._seconds, **how)
         check_end(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
@@ -266,12 +268,9 @@ def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
 def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
     """Where the repository of a working tree keeps its own files; OSError when there is no .git."""
     where = "/".join((*parts, ".git"))
-    fd = root.open(where, PATH)
-    try:
+    with closing_fd(root.open(where, PATH)) as fd:
         mode = os.fstat(fd).st_mode
         own = root.real(fd)
-    finally:
-        os.close(fd)
     if stat.S_ISREG(mode):
         own = _resolve_pointer(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -282,11 +281,8 @@ def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
 
 
 def _text(root: Root, where: str) -> str:
-    fd = root.file(where)
-    try:
+    with closing_fd(root.file(where)) as fd:
         return os.read(fd, 5000).decode("utf-8", "surrogateescape")
-    finally:
-        os.close(fd)
 
 
 def _resolve_pointer(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:

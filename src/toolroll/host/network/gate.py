@@ -75,6 +75,7 @@ class HostGate:
         self._trust: ssl.SSLContext | None = None
         self._asking = threading.Lock()
         self._answers: dict[str, Consent] = {}
+        self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
     def connect(self, url: str) -> socket.socket:
@@ -99,6 +100,11 @@ class HostGate:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
             self._refusals.append(_Refusal(time.time(), place, why))
             raise UnreachedError(why, allowed=True) from error
+
+    def agreed_since(self, since: float) -> bool:
+        """Whether a host was agreed to since then, after the answer to a question that is still open."""
+        with self._asking:
+            return self._agreed_at >= since
 
     def connect_tls(self, place: urls.Target, credential: Credential) -> ssl.SSLSocket:
         """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
@@ -167,4 +173,5 @@ class HostGate:
                     self._answers[place] = self._guard.ask(request)
                 except ToolError:  # the call that asks was cancelled
                     return False
+                self._agreed_at = time.time() if self._answers[place] is Consent.GIVEN else self._agreed_at
             return self._answers[place] is Consent.GIVEN
