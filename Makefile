@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons clients setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons clients toolchains setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -81,6 +81,9 @@ test-pythons: ## run every check on the oldest and on the newest Python of this 
 clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencode, Gemini CLI) against a scripted model
 	$(BIN)/python -m tests.npm.node tests/clients/npm/*.json
 	$(BIN)/pytest -m "slow or not slow" tests/clients
+
+toolchains: $(VENV)/.dev-stamp ## run uv, npx, cargo, go, Flask, Vite and a browser in the sandbox; TOOLS=folder has what is not on PATH
+	TOOLROLL_TOOLS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/host/network/test_toolchains.py
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 
