@@ -82,8 +82,9 @@ clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencod
 	$(BIN)/python -m tests.npm.node tests/clients/npm/*.json
 	$(BIN)/pytest -m "slow or not slow" tests/clients
 
-toolchains: $(VENV)/.dev-stamp ## run uv, npx, cargo, go, Flask, Vite and a browser in the sandbox; TOOLS=folder has what is not on PATH
-	TOOLROLL_TOOLS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/host/network/test_toolchains.py
+toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runners and linters; TOOLS=folder has what is not on PATH
+	$(BIN)/python -m tests.npm.node tests/toolchains/package.json
+	TOOLROLL_TOOLS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from bench import corpora, peers
 from bench.cases import Settings, rag
 from bench.measure import Outcome, run
-from bench.questions import KINDS, PARTS, Place, Question, documents, page, questions
+from bench.questions import KINDS, PARTS, Place, Question, documents, nowhere, page, questions
 from toolroll import Kit
 from toolroll.host.knowledge.library import Library
 from toolroll.text.knowledge import chunks
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{len(asked)} questions over {held.documents} documents in {held.pieces} pieces")
         for title, rows in made.items():
             print(f"\n{title}\n{shown(rows)}")
+        empty = [not kept.search(one, 5).passages for one in nowhere()]
+        print(f"\n{sum(empty)} of {len(empty)} questions that nothing answers get no passage")
         if options.write and not why:
             facts = {"documents": held.documents, "pieces": f"{held.pieces:,}", "most": MOST} | blind(scores, asked)
             facts |= {name: version for name, (version, _) in corpora.SOURCES.items()}

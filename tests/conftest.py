@@ -125,6 +125,14 @@ def quickest_tier() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_plugins() -> Iterator[None]:
+    """What a test has pytest run loads no plugins: to import ours takes longer than all that is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def jobs_at_once() -> Iterator[None]:
     """A command in the background is a job at once, in place of after the second in which it may still fail."""
     with pytest.MonkeyPatch.context() as patch:

@@ -34,7 +34,9 @@ def hints() -> list[str]:
     found = []
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] in ("tools", "host", "text", "policy"):
-            found += [one for one in texts(ast.parse(path.read_text())) if TOOLS.intersection(NAMED.findall(one))]
+            source = path.read_text()
+            if TOOLS.intersection(NAMED.findall(source)):
+                found += [one for one in texts(ast.parse(source)) if TOOLS.intersection(NAMED.findall(one))]
     return [f"{'It failed.' if text[0] in '`[' or text[0].isupper() else repr('a.txt')} {text}" for text in found]
 
 

@@ -51,6 +51,11 @@ class Question:
         return "held-out" if hashlib.sha256(self.text.encode()).digest()[0] % 2 == 1 else "tuning"
 
 
+def nowhere() -> list[str]:
+    """Questions that none of the documents answers."""
+    return list(_read("nowhere.toml")["questions"])
+
+
 def documents() -> dict[str, str]:
     """Every document by its name; ValueError if one is not as it was."""
     made: dict[str, str] = {}

@@ -181,17 +181,17 @@ class View:
 
     def changed(self, values: Mapping[str, Any]) -> View:
         """The same view with other fixed values and defaults, by the tool's own parameter names and units."""
-        looks: dict[str, str | Param] = {
-            one.name: replace(look, name=name) for name, (one, look) in self._shown.items()
-        }
+        looks = {one.name: replace(look, name=name) for name, (one, look) in self._shown.items()}
         for name, value in values.items():
-            if isinstance(look := looks.get(name), Param):
+            if look := looks.get(name):
                 looks[name] = replace(look, default=look.encode(value) if look.encode else value)
+        return self._showing(looks, self.fixed | {name: value for name, value in values.items() if name not in looks})
+
+    def _showing(self, looks: Mapping[str, Param], fixed: dict[str, Any]) -> View:
         made = copy.copy(self)
-        for name in ("schema", "checker", "_plain"):
+        for name in ("schema", "checker", "_plain", "_reading"):
             vars(made).pop(name, None)
-        made.fixed = self.fixed | {name: value for name, value in values.items() if name not in looks}
-        made._shown = made._choose(looks)
+        made.fixed, made._shown = fixed, made._choose(looks)
         return made
 
     def pick(self, _arguments: Mapping[str, Any]) -> View:
@@ -206,9 +206,27 @@ class View:
         """The view, if what its tool does is among these effects, at least for some arguments."""
         if self.effects in effects:
             return self
-        if self.tool.looks is None or Effect.READ not in effects:
+        return self._reading if Effect.READ in effects else None
+
+    @cached_property
+    def _reading(self) -> View | None:
+        """The view with the choices that only read, whatever the others are; None when there are none."""
+        if (reads := self.tool.looks) is None:
             return None
-        made = copy.copy(self)
+        looks = {one.name: replace(look, name=name) for name, (one, look) in self._shown.items()}
+        known = [self.fixed]  # calls that only read
+        for one, look in sorted(self._shown.values(), key=lambda shown: not shown[0].required):
+            schema = shown_schema(one, look)
+            if "enum" not in schema or look.decode is not None:
+                continue
+            calls = {value: [{**call, one.name: value} for call in known] for value in schema["enum"]}
+            kept = [value for value, made in calls.items() if all(map(reads, made))]
+            known = [call for value in kept for call in calls[value]]
+            only_default = kept == [schema.get("default")]
+            looks[one.name] = replace(looks[one.name], schema={**look.schema, "enum": kept}, listed=not only_default)
+        if not known:
+            return None
+        made = self._showing(looks, self.fixed)
         made.effects = Effect.READ  # other calls are refused
         return made
 
@@ -392,6 +410,8 @@ class Profile:
     """Permissions of new files; None leaves it to the umask."""
     new_folder_mode: int = 0o777
     """The same of folders that are made for them, less the umask."""
+    verdicts: bool = False
+    """Say after a change of files what it has caused, where the settings want that."""
     guess_encoding: bool = False
     """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -685,6 +686,7 @@ def test_a_server_that_is_started_in_a_folder_that_is_too_wide(ws, tmp_path, put
         client.notify("notifications/roots/list_changed")
         while [one["method"] for one in client.other].count("roots/list") < 2:
             client.ask("ping")
+            time.sleep(0.02)
         assert "inside" in client.call("read", path="a.txt")["content"][0]["text"]
         assert client.end() == 0
     assert list(home.iterdir()) == []

@@ -407,8 +407,8 @@ def test_without_rules_for_arguments_the_same_commands_do_harm(ground):
     """The control: the harness sees what a list of names alone would let by."""
     loose = replace(STANDARD, read=tuple(replace(row, words=is_echo, loose=True, values=True) for row in STANDARD.read))
     allowed = [text for text in commands() if judge(text, loose).decision == "allow" != judge(text).decision]
-    harmful = ground.effects(allowed[:100])
-    assert len(harmful) > 10
+    harmful = ground.effects(allowed[:50])
+    assert len(harmful) > 5
     assert any("marks" in effect for effect in harmful.values())
 
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.dialect import Relay
-from toolroll.host.approval.request import MAX_ROWS, CannotAskError, rows
+from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, CannotAskError, rows
 from toolroll.policy.effects import Effect
 from toolroll.text.diff import unified
 from toolroll.text.escape import escape_line, escape_text
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, ApprovalRequest
     from toolroll.kit import Kit
 
 _ANSWERS: dict[str, Answer] = {

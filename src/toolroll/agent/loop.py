@@ -13,7 +13,7 @@ from toolroll.agent.presets import PRESETS, Preset
 from toolroll.agent.repeats import RepeatGuard
 from toolroll.agent.transcript import Record, Watch
 from toolroll.chains import LinkedToken, parallel
-from toolroll.dialect import Relay
+from toolroll.dialect import Entry, Relay
 from toolroll.executor import parse_arguments
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
@@ -24,7 +24,6 @@ from toolroll.tools.session.finish import finish
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
-    from toolroll.dialect import Entry
     from toolroll.host.models.chat.model import OnText
     from toolroll.kit import Kit
 

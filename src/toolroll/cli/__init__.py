@@ -34,6 +34,7 @@ _WHERE = {
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
     "config": "config.COMMAND",
+    "map": "code_map.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.cli import screen
 from toolroll.cli.command import Candidate, Command, Option, one_of
 from toolroll.cli.options import JSON, WORKSPACE, cannot_open
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +32,9 @@ def run(args: Namespace) -> int:
     elif not rows:
         print("There are no sessions here.")
     for row in () if args.json else rows:
-        print(f"{row['name']}  last used {row['used'] or '?'}, {row['files']} files read, in {row['folder']}")
+        print(
+            f"{row['name']}  last used {row['used'] or '?'}, {counted(row['files'], 'file')} read, in {row['folder']}"
+        )
     return 0
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from toolroll.host.approval.request import CannotAskError
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.mcp.backend import Item, Peer
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, ApprovalRequest
 
 _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
 _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"

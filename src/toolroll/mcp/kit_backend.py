@@ -14,13 +14,12 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
 from toolroll.mcp.client_profiles import ClientProfile, find_profile, mark_loaded
 from toolroll.mcp.repeated_reads import RepeatedReads
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Result, ToolError
 
 if TYPE_CHECKING:
     from toolroll.catalogue import Choice
     from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
     from toolroll.kit import Kit
-    from toolroll.result import Result
 
 _MAX_LISTED_OUTPUTS = 100
 _WAIT_S = 5.0  # for the client's roots, and for cancelled calls to end

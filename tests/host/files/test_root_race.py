@@ -18,7 +18,7 @@ from toolroll.host.files import atomic
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
 
-ATTEMPTS = 20_000
+ATTEMPTS = 8_000
 PATIENCE = 30  # seconds; on an idle machine the naive way leaks within milliseconds
 ATTACK_SECONDS = 100  # the attacker ends by itself even if the test is killed
 

@@ -135,6 +135,35 @@ def test_repositories_and_jobs_are_asked_about(
     assert staged.stdout == (b"own.txt\n" if "git" in str(more["command"]) else b"")
 
 
+def test_a_new_repository_lands_as_new_files_and_its_hooks_are_asked_about(
+    ws: Path, put: Callable[..., None], open_kit: Callable[..., Kit], approver: Approver
+) -> None:
+    put({"a.txt": "one\n"})
+    kit = open_kit(policy=rules(), approve=approver)
+    refused = [
+        "git init -q; echo evil > .git/hooks/pre-commit",
+        "git init -q sub; git -C sub config core.fsmonitor evil",
+    ]
+    for at, command in enumerate(refused):
+        assert not kit.call("bash", {"command": command}).ok
+        assert len(approver.asked) == at + 1
+        assert "evil" in str(approver.asked[-1].arguments["diff"])
+    assert os.listdir(ws) == ["a.txt"]
+    who = "git -c user.name=a -c user.email=a@b"
+    ran = kit.call("bash", {"command": f"git init -q; git add -A; {who} commit -qm one; git clone -q . sub"})
+    assert ran.ok, ran.text
+    assert len(approver.asked) == len(refused)
+    assert ran.text.endswith("Changed 3 files: .git (new), sub/.git (new), sub/a.txt (new).")
+    for folder in (ws, ws / "sub"):
+        status = subprocess.run(["git", "status", "--short"], cwd=folder, capture_output=True, text=True, check=True)
+        assert "a.txt" not in status.stdout
+    approver.answer = True
+    assert kit.call("bash", {"command": f"{who} commit -q --allow-empty -m two"}).ok
+    assert kit.call("undo", {"steps": 2}).ok
+    assert sorted(os.listdir(ws)) == [".git", "a.txt", "sub"]
+    assert os.listdir(ws / "sub") == [".git"]
+
+
 def test_a_held_fork_is_judged_when_it_is_committed(
     repository: Path, open_kit: Callable[..., Kit], approver: Approver
 ) -> None:

@@ -119,6 +119,56 @@ def test_after_kills_at_many_points_a_merge_is_finished_or_taken_back(tmp_path: 
     kill_merges(tmp_path, 100)
 
 
+_READ_ONLY = """
+import os, signal, sys
+from pathlib import Path
+from tests.host.forks.test_forks import picture
+from tests.users import bound_by_modes
+from toolroll import Kit
+from toolroll.host.files import atomic
+
+def merge(ws, state, stop):
+    kit = Kit(ws, state_dir=state)
+    inner = Path(kit.fork("copy").workspace, "inner")
+    inner.chmod(0o755)
+    for name in "ab":
+        (inner / name).write_text("two\\n")
+    inner.chmod(0o555)
+    write, left = atomic.write, [stop]
+
+    def count(place, *args, **options):
+        left[0] -= place.path.startswith("inner/")
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(place, *args, **options)
+
+    atomic.write = count
+    kit.call("commit", {"fork": 1})
+
+for stop in (0, 1):
+    ws, state = Path(sys.argv[1], f"ws{stop}"), Path(sys.argv[1], f"state{stop}")
+    (ws / "inner").mkdir(parents=True)
+    for name in "ab":
+        (ws / "inner" / name).write_text("one\\n")
+    (ws / "inner").chmod(0o555)
+    before = picture(ws)
+    with bound_by_modes():
+        if not (pid := os.fork()):
+            merge(ws, state, stop)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+        assert picture(ws) != before
+        with Kit(ws, state_dir=state) as kit:
+            assert kit.recovered == []
+    assert picture(ws) == before
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
+def test_a_kill_leaves_a_read_only_folder_read_only(tmp_path: Path) -> None:
+    run_script(_READ_ONLY, tmp_path)
+
+
 _MOUNTS = """
 import os, subprocess, sys
 from pathlib import Path

@@ -49,14 +49,15 @@ def test_a_changed_document_takes_the_place_of_the_old_one(kit: Kit) -> None:
     where.write_bytes(files.docx(paragraph("Lanterns burn oil.")))
     assert add(kit, "a.docx").startswith("Added a.docx (1 piece).")
     assert add(kit, "a.docx").startswith("Unchanged: a.docx.")
-    where.write_bytes(files.docx(paragraph("Candles burn wax.")))
+    candles = files.docx(paragraph("Candles burn wax."))
+    where.write_bytes(candles)
     found = kit.call("rag", {"action": "search", "query": "lanterns"})
     assert "Left out, because they changed or are gone since they were added: a.docx." in found.text
     assert found.data["passages"] == []
     assert add(kit, "a.docx").startswith("Replaced a.docx (1 piece).")
     where.write_bytes(b"PK damaged")
     assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
-    where.write_bytes(files.docx(paragraph("Candles burn wax.")))
+    where.write_bytes(candles)
     assert cited(kit, "candles")  # what was there stays
 
 

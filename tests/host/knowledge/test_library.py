@@ -315,3 +315,12 @@ def test_what_it_holds_can_be_listed_and_read(kept):
     assert kept.documents() == [("file", "a.md", "markdown"), ("file", "long.txt", "markdown")]
     assert kept.text("file", "long.txt") == text
     assert kept.text("text", "long.txt") is None
+
+
+def test_a_question_about_something_else_is_not_answered(kept):
+    pages = [Chunk(f"The server of page {at} has a key and a beginner's guide.", at, at) for at in range(1, 121)]
+    kept.put(document("a.md"), pages)
+    hits = kept.search("knit a scarf for a beginner", 5)
+    assert (hits.passages, hits.total, hits.unknown) == ([], 0, ["knit", "scarf"])
+    assert kept.search("beginner knit", 5, by="words").total
+    assert len(kept.search("server key guide knit scarf", 5).passages) == 5

@@ -49,8 +49,10 @@ def test_a_new_host_is_asked_about_once_for_each_command(world: World) -> None:
         asked.append(request)
         return True
 
-    gate = world.gate("one.example.com", approve)
+    gate, began = world.gate("one.example.com", approve), time.time()
+    assert not gate.agreed_since(began)
     assert [reached(gate, OTHER) for _ in range(3)] == [""] * 3
+    assert (gate.agreed_since(began), gate.agreed_since(time.time())) == (True, False)
     assert [one.title for one in asked] == ["network: a command wants to reach other.example.com"]
     assert asked[0].text.endswith('"session" and "always" cover connections of commands to other.example.com.')
     gate.lines(0.0)  # the command has ended

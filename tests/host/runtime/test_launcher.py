@@ -44,8 +44,8 @@ def starts(tree: ast.AST) -> Iterator[str]:
                         f"{module}.{one.name}" for one in names if module != "os" or f"os.{one.name}".startswith(STARTS)
                     )
                 yield from (one.name for one in names if one.name == "ProcessPoolExecutor")
-            case ast.Attribute() if ast.unparse(node).startswith(STARTS):
-                yield ast.unparse(node)
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if f"{module}.{name}".startswith(STARTS):
+                yield f"{module}.{name}"
 
 
 def test_nothing_else_starts_a_process() -> None:

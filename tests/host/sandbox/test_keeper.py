@@ -306,7 +306,7 @@ def swap():
 
 threading.Thread(target=swap).start()
 start, found = time.monotonic(), {}
-while time.monotonic() < start + (1 if len(found) > 1 else 15):
+while time.monotonic() < start + (0.5 if len(found) > 1 else 15):
     client = socket(); client.settimeout(None)
     done = "done" if libc.connect(client.fileno(), name, 16) == 0 else errno.errorcode[ctypes.get_errno()]
     if done == "done":

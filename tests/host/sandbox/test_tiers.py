@@ -283,7 +283,7 @@ def spawned(sandbox: Sandbox, ws: Path, reaches: list[AccessRules]) -> int:
 
 
 def test_descriptors_stay_flat(sandbox: Sandbox, ws: Path) -> None:
-    count = 300 if sandbox.tier == "landlock" else 40
+    count = 100 if sandbox.tier == "landlock" else 20
     for number in range(40):
         (ws / str(number)).mkdir()
     many = [AccessRules((str(ws / str(number)), str(ws))) for number in range(40)]  # more than rulesets are kept for

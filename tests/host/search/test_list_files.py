@@ -84,7 +84,7 @@ def strange(top: Path, chance: random.Random) -> None:
         (top / ".git/a.py").touch()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_same_files_as_ripgrep(seed: int, tmp_path: Path) -> None:
     chance = random.Random(1000 + seed)
     grow(tmp_path, chance)
@@ -99,7 +99,7 @@ def test_the_same_files_as_ripgrep(seed: int, tmp_path: Path) -> None:
 
 def test_the_trees_prove_something(tmp_path: Path) -> None:
     shown = every = 0
-    for seed in range(12):
+    for seed in range(6):
         chance, top = random.Random(1000 + seed), tmp_path / str(seed)
         grow(top, chance)
         strange(top, chance)

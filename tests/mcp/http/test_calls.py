@@ -27,7 +27,7 @@ from tests.waiting import until
 from toolroll.mcp.http import calls as calls_module
 from toolroll.mcp.http import gate
 
-CALLS = 200
+CALLS = 100
 FILES = 50
 SECONDS = 60.0  # spent on faults alone
 

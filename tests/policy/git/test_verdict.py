@@ -237,15 +237,14 @@ def commands(chance):
 
 
 def changing(folder, judged, count, seed):
-    """Run so many commands that `judged` accepts; those after which the repository was not as before."""
-    chance, before, found = random.Random(seed), state(folder), []
+    """Run so many commands that `judged` accepts; yield those after which the repository was not as before."""
+    chance, before = random.Random(seed), state(folder)
     accepted = (words for words in commands(chance) if judged(words))
     for words in itertools.islice(accepted, count):
         run(folder, *words)
         if (after := state(folder)) != before:
-            found.append(" ".join(words))
+            yield " ".join(words)
             before = after
-    return found
 
 
 def allowed(words):
@@ -255,12 +254,12 @@ def allowed(words):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [pytest.param(150, id="some"), pytest.param(3000, id="many", marks=pytest.mark.slow)])
 def test_what_is_allowed_changes_nothing(repository, count):
-    assert changing(repository("judged"), allowed, count, seed=4) == []
+    assert list(changing(repository("judged"), allowed, count, seed=4)) == []
 
 
 def test_the_verb_alone_would_not_tell(repository):
     """The control: of the same commands, some that begin with a reading verb do change the repository."""
-    assert changing(repository("naive"), lambda words: not {"-i", "--stdin"} & set(words), 150, seed=4) != []
+    assert any(changing(repository("naive"), lambda words: not {"-i", "--stdin"} & set(words), 150, seed=4))
 
 
 def usage(verb):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.knowledge.fusion import MIN_SIMILARITY, fuse, score_wording
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY, fuse, score_wording, weigh_source
 
 
 def test_words_alone():
@@ -57,3 +57,22 @@ def test_what_has_no_vector_yet_keeps_the_full_weight_of_its_words():
     near = {1: 0.9, 2: 0.4}
     made = dict(fuse({1: 2.0, 9: 4.0, 8: 3.0}, near, unknown={9}))
     assert made == pytest.approx({9: 1.0, 1: 0.775, 8: 0.45 * 0.75, 2: 0.0})
+
+
+@pytest.mark.parametrize(
+    ("source", "query", "share"),
+    [
+        ("docs/guide.md", "how to deploy", 1.0),
+        ("LICENSE", "how to deploy", 0.6),
+        ("docs/licensed-users.md", "how to deploy", 1.0),
+        ("LICENSE.txt", "which licence is it", 1.0),
+        ("a/site.css", "the margin of a page", 0.6),
+        ("a/site.css", "css margin", 1.0),
+        ("a/templates/mail.html", "send a mail", 1.0),
+        ("a/templates/base.html", "send a mail", 0.6),
+        ("Makefile", "send a mail", 0.6),
+        ("pyproject.toml", "what is in pyproject.toml?", 1.0),
+    ],
+)
+def test_what_is_no_prose_counts_for_less_unless_it_is_asked_for(source, query, share):
+    assert weigh_source(source, query) == share

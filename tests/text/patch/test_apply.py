@@ -349,17 +349,17 @@ def test_reverse_takes_back(words, edits):
     assert back.text == "".join(before)
 
 
-SAME = "same line\n" * 300_000
+SAME = "same line\n" * 100_000
 
 
 @pytest.mark.parametrize(
     ("text", "diff"),
     [
         (SAME, "@@ -900000,3 +1,4 @@\n same line\n same line\n same line\n+x\n"),
-        (SAME, "@@ @@\n" + " same line\n" * 50_000 + "+x\n"),
-        (SAME, "@@ -1 +1 @@\n" + " same line\n" * 50_000 + " other\n+x\n"),
-        (SAME + "b\n", "@@ -1 +1 @@\n" + " same line\n" * 50_000 + " b\n b\n+x\n"),
-        ("\n" * 300_000, "@@ -9,3 +9,4 @@\n \n \n z\n+x\n"),
+        (SAME, "@@ @@\n" + " same line\n" * 20_000 + "+x\n"),
+        (SAME, "@@ -1 +1 @@\n" + " same line\n" * 20_000 + " other\n+x\n"),
+        (SAME + "b\n", "@@ -1 +1 @@\n" + " same line\n" * 20_000 + " b\n b\n+x\n"),
+        ("\n" * 100_000, "@@ -9,3 +9,4 @@\n \n \n z\n+x\n"),
         (("    a\n" * 20 + "x\n") * 10_000, "".join(f"@@ -{n}00,2 +1 @@ foo\n     a\n-    a\n" for n in range(2, 900)) + "@@ -1 +1 @@\n-z\n"),
         (SAME, "".join(f"@@ -{n * 5 + 3},2 +1 @@\n same line\n-same line\n" for n in range(2_000)) + "@@ -9 +9 @@\n-same line\n"),
     ],
@@ -369,7 +369,7 @@ def test_no_file_takes_long(text, diff):
     start = time.process_time()
     with pytest.raises(ToolError):
         apply(text, found)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
 
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "aa", "  a", "def f():", "def g():"]), max_size=14)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 from toolroll.dialect import Dialect, View
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import PRESETS, Policy
+from toolroll.text.git.names import LISTING, LOOKING
 from toolroll.tools.dev.git import git
 
 ONLY = Dialect("git", "Only git.", entries=(View.native(git),))
@@ -408,6 +410,33 @@ def test_a_remote_over_http_is_reached_by_the_network_rule(open_kit, repo, tmp_p
     assert run(tmp_path / "far.git", "log", "-1", "--format=%s", "main") == "first\n"
 
 
+def test_a_remote_is_tried_again_after_the_answer_about_its_host(open_kit, repo, tmp_path):
+    name = socket.gethostname()
+    try:
+        local = socket.gethostbyname(name).startswith("127.")
+    except OSError:
+        local = False
+    if not local:
+        pytest.skip("the name of this machine is not one of its loopback")
+    run(tmp_path, "init", "-q", "--bare", "-b", "main", "far.git")
+    asked = []
+
+    def approve(one):
+        asked.append(one.reason)
+        time.sleep(1.5)  # longer than git has time for
+        return True
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Backend", (_Backend,), {"root": str(tmp_path)})) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        host = f"{name}:{server.server_port}"
+        run(repo, "remote", "add", "origin", f"http://{host}/far.git")
+        dialect = Dialect("git", "Only git.", entries=(View("git", git, {"action": "action", "timeout": "timeout"}),))
+        kit = open_kit(dialect, policy=Policy(network="example.org", hosts=(host,)), approve=approve)
+        done = kit.call("git", {"action": "fetch", "timeout": 1})
+        server.shutdown()
+    assert (done.text.partition("\n")[0], asked) == ("Fetched from origin.", [f"a command wants to reach {host}"])
+
+
 def drive(repo, put):
     """Name a program for differences in the settings of a repository with a change."""
     put({"a.txt": "two\n"})
@@ -432,7 +461,12 @@ def test_looking_needs_no_question_and_runs_no_program(open_kit, repo, put):
         assert [kit.call("git", arguments).ok for arguments in (READS[0], READS[1], READS[3], READS[6])] == [True] * 4
     assert asked == []
     assert not (repo / "pwned").exists()
+    for kit in (thinking, reading, open_kit("coding-agent", mode="thinking")):
+        shown = kit.entry("git").schema["properties"]
+        assert {"status", "branch"} <= set(shown["action"]["enum"]) <= LOOKING | LISTING
+        assert not {"sub", "sub_action"} & set(shown)
     for kit in (thinking, reading):
+        assert kit.call("git", {"action": "branch", "sub": "list"}).ok
         for arguments in ({"action": "add"}, {"action": "branch", "sub": "create", "name": "x"}, {"action": "fetch"}):
             assert kit.call("git", arguments).error.code == "PermissionDenied", arguments
     asking.call("bash", {"command": f"{LOOKS} && git add ."})

@@ -189,62 +189,6 @@ def test_flake8_of_the_project_comes_before_compiling(bare, open_kit, put, ws):
     )
 
 
-def test_go(kit, call, put, ws):
-    if not kit.context().commands.has("gofmt"):
-        pytest.skip("gofmt is not installed")
-    put({"a.go": "package a\nfunc  f() { }\n"})
-    assert [one["path"] for one in call().data["findings"]] == ["a.go"]
-    assert call(action="format").text.startswith("Formatted 1 of 1 file (gofmt).")
-    assert (ws / "a.go").read_text() == "package a\n\nfunc f() {}\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "settings", "before", "after"),
-    [
-        (
-            "eslint",
-            {"eslint.config.mjs": "export default [{ rules: { 'no-var': 'error' } }];\n"},
-            "var x = 1;\n",
-            "let x = 1;\n",
-        ),
-        ("prettier", {".prettierrc": "{}\n"}, "let   x = 1\n", "let x = 1;\n"),
-    ],
-)
-def test_javascript_for_real(open_kit, put, ws, name, settings, before, after):
-    tools = os.environ.get("TOOLROLL_NODE_TOOLS", "")
-    if not os.access(f"{tools}/.bin/{name}", os.X_OK):
-        pytest.skip(f"TOOLROLL_NODE_TOOLS names no folder node_modules with {name}")
-    put({"package.json": f'{{"devDependencies": {{"{name}": "*"}}}}', "a.js": before, **settings})
-    (ws / "node_modules").symlink_to(tools)
-    kit = open_kit(DEV, policy=Policy(readable=(tools,)))
-    action = "fix" if name == "eslint" else "format"
-    assert [one["path"] for one in kit.call("lint", {"path": "a.js"}).data["findings"]] == ["a.js"]
-    assert kit.call("lint", {"action": action, "path": "a.js"}).ok
-    assert (ws / "a.js").read_text() == after
-
-
-def test_rust(kit, call, put, ws):
-    if not kit.context().commands.has("rustfmt"):
-        pytest.skip("rustfmt is not installed")
-    put(
-        {
-            "Cargo.toml": '[package]\nedition = "2021"\n',
-            "src/lib.rs": "mod b;\nfn   a() { }\n",
-            "src/b.rs": "fn b() {}\n",
-            "src/bad.rs": "fn (\n",
-        }
-    )
-    found = call(path="src").data["findings"]
-    assert [(one["path"], one["code"]) for one in found] == [("src/bad.rs", "syntax"), ("src/lib.rs", "rustfmt")]
-    result = call(action="format", path="src/lib.rs")
-    assert (
-        result.text
-        == "Formatted 1 of 1 file (rustfmt).\nsrc/lib.rs\n@@ -1,2 +1,2 @@\n mod b;\n-fn   a() { }\n+fn a() {}"
-    )
-    assert (ws / "src/lib.rs").read_text() == "mod b;\nfn a() {}\n"
-
-
 ESLINT = """\
 #!/usr/bin/env node
 const words = process.argv.slice(2);

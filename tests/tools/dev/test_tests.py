@@ -1,13 +1,11 @@
 """Find, run and measure the tests of real projects."""
 
-import os
 import subprocess
 import sys
 from typing import get_args
 
 import pytest
 
-from toolroll import Policy
 from toolroll.dialect import Dialect, View
 from toolroll.text.dev.tests.frameworks import FRAMEWORKS
 from toolroll.tools.dev import tests as tool_file
@@ -104,7 +102,12 @@ def names(ws):
     return sorted(str(path.relative_to(ws)) for path in ws.rglob("*") if ".git" not in path.parts)
 
 
-def test_pytest(call, put, ws):
+@pytest.fixture
+def with_plugins(monkeypatch):
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+
+
+def test_pytest(with_plugins, call, put, ws):
     put({"app.py": APP, "pytest.ini": QUICK, "tests/test_app.py": TESTS, "tests/test_bad.py": "import nope\n"})
     before = names(ws)
     result = call()
@@ -351,7 +354,7 @@ def unit(before, assertion):
     )
 
 
-def test_only_affected_tests(call, put, git, ws):
+def test_only_affected_tests(call, kit, put, git, ws):
     put({
         "app.py": APP,
         "late.py": "y = 1\n",
@@ -384,6 +387,8 @@ def test_only_affected_tests(call, put, git, ws):
     assert call(action="coverage", framework="unittest").data["passed"] == 2
     put({"late.py": "y = 0\n"})
     assert affected().data["failed"] == 1, "but what was reached is known now"
+    with kit.fork("copy") as trial:
+        assert trial.call("tests", {"affected": True, "framework": "unittest"}).data["failed"] == 1
 
 
 def test_affected_tests_are_those_of_testpaths(call, put, git):
@@ -451,73 +456,12 @@ def test_node(call, put):
     assert "3 !== 4" in result.text
 
 
-NODE_TOOLS = os.environ.get("TOOLROLL_NODE_TOOLS", "")
-"""A folder node_modules with vitest, jest, eslint and prettier, or some of them."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["vitest", "jest"])
-def test_javascript_frameworks_for_real(open_kit, put, ws, name):
-    if not os.access(f"{NODE_TOOLS}/.bin/{name}", os.X_OK):
-        pytest.skip(f"TOOLROLL_NODE_TOOLS names no folder node_modules with {name}")
-    imports = "import { describe, it, expect } from 'vitest';\n" if name == "vitest" else ""
-    put({
-        "package.json": f'{{"devDependencies": {{"{name}": "*"}}}}',
-        "sum.test.js": f"{imports}describe('sum', () => {{ it('adds', () => expect(1 + 2).toBe(3));\n"
-        "  it('wrong', () => expect(1 + 2).toBe(4));\n});\n",
-    })  # fmt: skip
-    (ws / "node_modules").symlink_to(NODE_TOOLS)
-    result = open_kit(policy=Policy(readable=(NODE_TOOLS,))).call("tests", {"timeout": 60})
-    assert (result.data["passed"], result.data["failed"]) == (1, 1), result.text
-    assert "FAILED sum.test.js::sum > wrong" in result.text
-
-
-def test_go(kit, call, put):
-    if not kit.context().commands.has("go"):
-        pytest.skip("go is not installed")
-    put({
-        "go.mod": "module demo\n\ngo 1.18\n",
-        "a_test.go": 'package demo\nimport "testing"\nfunc TestOk(t *testing.T) {}\n'
-        'func TestWrong(t *testing.T) { t.Fatal("three") }\n',
-    })  # fmt: skip
-    result = call()
-    assert (result.data["passed"], result.data["failed"]) == (1, 1), result.text
-    assert "three" in result.text
-
-
 @pytest.mark.parametrize("name", ["jest", "vitest"])
 def test_a_framework_that_is_not_installed(call, put, name):
     put({"package.json": f'{{"devDependencies": {{"{name}": "1"}}}}'})
     result = call()
     assert result.error.code == "Unsupported"
     assert f"npm install --save-dev {name}" in result.text
-
-
-CARGO = {
-    "Cargo.toml": '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n[lib]\ndoctest = false\n',
-    "src/lib.rs": (
-        "pub fn add(a: i32, b: i32) -> i32 { a + b }\n#[cfg(test)]\nmod tests {\n    use super::*;\n"
-        "    #[test]\n    fn adds() { assert_eq!(add(1, 2), 3); }\n"
-        "    #[test]\n    fn wrong() { assert_eq!(add(1, 2), 4); }\n}\n"
-    ),
-}
-
-
-def test_cargo(kit, call, put):
-    if not kit.context().commands.has("cargo"):
-        pytest.skip("cargo is not installed")
-    put(CARGO)
-    result = call()
-    assert (result.data["passed"], result.data["failed"]) == (1, 1)
-    assert (
-        "FAILED src/lib.rs::tests::wrong (src/lib.rs:8)\n  assertion `left == right` failed\n    left: 3\n   right: 4"
-        in result.text
-    )
-    assert call(action="coverage").error.code == "Unsupported"
-    put({"src/lib.rs": "pub fn add() -> i32 { nope }\n"})
-    broken = call()
-    assert broken.error.code == "ExecutionError"
-    assert "cannot find value `nope`" in broken.text
 
 
 def test_it_is_confined(open_kit, put, tmp_path, tier):

@@ -161,3 +161,16 @@ def test_what_was_said_is_found_by_a_later_kit(open_kit):
     found = open_kit("koopa").call("searchHistory", {"query": "zebra"})
     assert "user: Make the zebra crossing wider.; in session monday" in found.text
     assert "four metres" not in found.text
+
+
+def test_what_an_edit_replaced_is_found_by_its_words(kit, put):
+    put({"menu.txt": "".join(f"dish {number}\n" for number in range(30)) + "roasted pumpkin\n"})
+    kit.call("read", {"path": "menu.txt"})
+    kit.call("write", {"path": "menu.txt", "content": "fish\n"})
+    kit.call("write", {"path": "other.txt", "content": "nothing\n"})
+    found = history(kit, "pumpkin")
+    assert cited(found) == ["call 1"]
+    first, *lines = found.data["passages"][0]["text"].splitlines()
+    assert " write: menu.txt; in session " in first
+    assert lines == ["-roasted pumpkin", "... 31 more lines"]
+    assert cited(history(kit, "fish")) == ["call 1"]

@@ -20,14 +20,13 @@ from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_recor
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.restore import is_same_state
-from toolroll.host.files.versions import Version, digest
+from toolroll.host.files.versions import SeenVersions, Version, digest
 from toolroll.host.runtime.process_tree import own_activity
 from toolroll.result import ToolError
 from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.files.versions import SeenVersions
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State

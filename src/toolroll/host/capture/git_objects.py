@@ -9,14 +9,11 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Launcher
 
 _ENTRY = struct.Struct(">10L20sH")
 _EXTENDED, _STAGE, _INTENT_TO_ADD = 0x4000, 0x3000, 0x2000

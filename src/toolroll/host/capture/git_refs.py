@@ -13,14 +13,13 @@ from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import REFS
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.walk import FOLDER
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.names import show_name
 
 if TYPE_CHECKING:
     from toolroll.host.files.journal.log import Blobs
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.launcher import Launcher
 
 _GIT, _HEAD, _INDEX, _PACKED, _STASH = ".git", "HEAD", "index", "packed-refs", "refs/stash"
 _FOLDERS = ("refs/heads/", "refs/tags/")

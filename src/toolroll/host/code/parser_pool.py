@@ -13,11 +13,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths, wait_for
+from toolroll.host.runtime.launcher import PACKAGE, PIPE, ChildProcess, Launcher, module_paths, wait_for
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.text.code.syntax.model import Tags
     from toolroll.text.code.syntax.patterns import PatternMatch
 

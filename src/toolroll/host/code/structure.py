@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from toolroll.host.code.parser_pool import ParserPool, TooHardError
 from toolroll.host.code.tag_cache import Key, TagCache
-from toolroll.host.files.versions import digest
+from toolroll.host.files.versions import Stamp, digest
 from toolroll.host.search.file_list import FileLists
 from toolroll.host.search.query import Query, Scope, Survey
 from toolroll.result import ErrorCode, ToolError
@@ -28,7 +28,6 @@ from toolroll.text.search.skipped import sentence
 
 if TYPE_CHECKING:
     from toolroll.host.files.reader import FileReader
-    from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search

@@ -9,7 +9,7 @@ from toolroll.host.search.query import Query
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
 from toolroll.text.code.syntax import resolution, symbols
-from toolroll.text.code.syntax.model import Tag
+from toolroll.text.code.syntax.model import Tag, Tags
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.edit import text_edits
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolroll.host.lsp.answers import Location
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.text.code.syntax.model import Tags
     from toolroll.text.code.syntax.source import SourceText
 
 T = TypeVar("T")

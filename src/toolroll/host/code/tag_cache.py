@@ -10,11 +10,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.files.versions import SETTLED_NS, stamp_of
+from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.files.versions import Stamp
     from toolroll.text.code.syntax.model import Tags
 
 Key = tuple[str, bytes]  # a language, and the digest of a source

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import driver_source, read_report
+from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.files.workspace import JUDGED
 from toolroll.host.search.query import Scope
@@ -19,12 +19,13 @@ from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewr
 from toolroll.text.dev.lint.readers import faults as faults_in
 from toolroll.text.dev.lint.results import Finding, LintOutput, Rewritten
 from toolroll.text.lines import counted
+from toolroll.text.truncate import bound
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.projects import Projects
     from toolroll.host.files.reader import TextFile
 
 _MAX_OUTPUT_BYTES = 32 << 20
+_MAX_NOTE_CHARS = 300  # of a linter that failed while others worked
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
 _UTF8 = b"\xef\xbb\xbf"
 
@@ -168,6 +169,25 @@ class Linter:
             if not data and draft.data.strip() and rewrite is not self.engine.fix:
                 raise ToolError(ErrorCode.EXECUTION, f"{draft.path!r} came back empty. Nothing was changed.")
         return [data.removeprefix(_UTF8).decode() for data in new]
+
+
+def check_all(linters: Sequence[Linter]) -> tuple[list[Finding], list[str], str]:
+    """The findings, the names of the linters that gave them, and a note on those that failed; ToolError if all did."""
+    findings: list[Finding] = []
+    names: list[str] = []
+    failed: dict[str, ToolError] = {}
+    for one in linters:
+        try:
+            findings += one.check()
+            names.append(one.engine.name)
+        except ToolError as error:
+            if error.code is not ErrorCode.EXECUTION:
+                raise
+            failed[one.engine.name] = error
+    if not names:
+        raise next(iter(failed.values()))
+    notes = (f"Without {name}. {bound(error.message, _MAX_NOTE_CHARS).text}" for name, error in failed.items())
+    return findings, names, "\n".join(notes)
 
 
 def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> tuple[list[Rewritten], str]:

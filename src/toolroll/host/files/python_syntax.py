@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PIPE
+from toolroll.host.runtime.launcher import PIPE, Launcher
 from toolroll.host.runtime.state import create_nameless_file
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Launcher
 
 _MOST_BYTES = 1 << 20
 _SECONDS = 5.0

@@ -15,15 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from toolroll.host.runtime import user_folders
-from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
+from toolroll.host.runtime.launcher import PACKAGE, AccessRules, is_beneath, outermost
 from toolroll.policy.paths import components, fold_name
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import AccessRules
 
 _IMPORTED = ("site-packages", "dist-packages", "lib-dynload")
 _KERNEL = ("/proc", "/sys", "/dev", "/run")  # no files, but doors to other processes, devices and services

@@ -23,6 +23,14 @@ from toolroll.text.files.changes import Change
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
 
+# Settings of a repository that make git run nothing; an address with "::" names a program.
+_PLAIN_SETTINGS = re.compile(
+    rb"""(?:\s*(?:\[(?:core|extensions|user|(?:remote|branch)\ "[^"\n]*")\]
+    |(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|objectformat
+    |fetch|remote|merge|name|email)\ =\ [^\n]*|url\ =\ (?:(?!::)[^\n])*)\n)*\s*""",
+    re.VERBOSE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ForkChange:
@@ -53,11 +61,15 @@ class Fork:
         self._view.settle()
 
     def compare(self, replaced: Container[str] = ()) -> list[ForkChange]:
-        """What differs, by path, without the repository. `replaced`: paths at which it had something at first."""
+        """What differs, by path, without the repository, unless that is new.
+
+        `replaced`: paths at which it had something at first.
+        """
         self._check_base()
+        apart = "" if self.repository is None and find_node(self._base.fd, GIT) is None else GIT
         with self._opened() as fork:
             touched = sorted({*self._view.touched(self._base.fd, fork), *self._merged})
-            rows = (self._compare_one(path, fork, replaced) for path in touched if path.split("/", 1)[0] != GIT)
+            rows = (self._compare_one(path, fork, replaced) for path in touched if path.split("/", 1)[0] != apart)
             return [row for row in rows if row is not None]
 
     def _compare_one(self, path: str, folder: int, replaced: Container[str]) -> ForkChange | None:
@@ -179,9 +191,26 @@ def _failure(base: Root, error: OSError) -> ToolError:
 
 
 def summarize(rows: Sequence[ForkChange]) -> list[Change]:
-    """The differences as rows of a result; a new or deleted folder is named by what is in it."""
-    named = {row.path[: at.start()] for row in rows for at in re.finditer("/", row.path)}
-    return [_describe(row) for row in rows if row.path not in named or (row.base and row.fork)]
+    """The differences as rows of a result; a new or deleted folder is named by what is in it, a repository as one."""
+    made = new_repositories(rows)
+    shown = [row for row in rows if not row.path.startswith(made)]
+    named = {row.path[: at.start()] for row in shown for at in re.finditer("/", row.path)}
+    return [_describe(row) for row in shown if row.path not in named or (row.base and row.fork)]
+
+
+def new_repositories(rows: Sequence[ForkChange]) -> tuple[str, ...]:
+    """The git folders that a fork has made, each with a slash behind it: what is in them is only new files."""
+    made = (row for row in rows if row.base is None and row.fork is not None and row.fork.state.kind == "directory")
+    return tuple(f"{row.path}/" for row in made if row.path.rpartition("/")[2] == GIT)
+
+
+def is_run_by_git(row: ForkChange) -> bool:
+    """Whether a file of a new repository is a hook, or has settings other than those that git itself writes."""
+    *above, name = row.path.rpartition(f"{GIT}/")[2].split("/")
+    if "hooks" in above:
+        return not name.endswith(".sample")
+    data = row.fork.data if row.fork is not None else None
+    return name in ("config", "config.worktree") and data is not None and not _PLAIN_SETTINGS.fullmatch(data)
 
 
 def _describe(row: ForkChange) -> Change:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolroll.host.forks.fork import Fork, ForkChange, open_fork, summarize
+from toolroll.host.forks.fork import Fork, ForkChange, is_run_by_git, new_repositories, open_fork, summarize
 from toolroll.host.forks.landing import Landing
 from toolroll.host.forks.merge import Merge, check_conflicts
 from toolroll.host.forks.place import ForkHome
-from toolroll.host.forks.repository import RepositoryChange, UnmergeableError
+from toolroll.host.forks.repository import RepositoryChange, RepositoryState, UnmergeableError
 from toolroll.host.shell.shell import NamesBaseError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change, change_rows, describe_changes
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.forks.repository import RepositoryState
     from toolroll.host.forks.views import ForkKind, Node
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import Launcher
@@ -67,7 +66,12 @@ class OpenFork:
 
 def write_diff(rows: Sequence[ForkChange]) -> str:
     """The differences of files as one patch; what no patch can hold is named."""
-    files = [_as_file(one) for one in rows if _is_file(one.base) or _is_file(one.fork)]
+    made = new_repositories(rows)
+    files = [
+        _as_file(one)
+        for one in rows
+        if (_is_file(one.base) or _is_file(one.fork)) and (not one.path.startswith(made) or is_run_by_git(one))
+    ]
     omitted = list_omitted(files)
     return build_patch(files) + (f"Not shown: {', '.join(omitted)}.\n" if omitted else "")
 

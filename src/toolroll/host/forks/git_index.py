@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules, read_output
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher, read_output
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Launcher
 
 StagedFiles = Mapping[bytes, tuple[bytes, ...]]
 """By path: its entries, each as "mode object stage"; none for a path that goes."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.capture.git_objects import GitIndex
+from toolroll.host.forks.fork import is_run_by_git, new_repositories
 from toolroll.policy.auto_run import runs_by_itself
 from toolroll.policy.commit_rules import FileEffect, FileEffectKind, judge_effects
 from toolroll.policy.effects import Effect
@@ -63,9 +64,10 @@ class Landing:
 
     def _list_effects(self, rows: Sequence[ForkChange]) -> list[FileEffect]:
         self._index.refresh()
-        return [self._effect(row) for row in rows if not _is_folder(row.base) or not _is_folder(row.fork)]
+        made = new_repositories(rows)
+        return [self._effect(row, made) for row in rows if not _is_folder(row.base) or not _is_folder(row.fork)]
 
-    def _effect(self, row: ForkChange) -> FileEffect:
+    def _effect(self, row: ForkChange, repositories: tuple[str, ...]) -> FileEffect:
         base, fork = row.base, row.fork
         kind = _kind(base, fork)
         last = fork or base
@@ -75,7 +77,8 @@ class Landing:
             size=len(last.data or b"") if last else 0,
             untracked=kind in ("modify", "delete") and base is not None and not self._can_restore(row.path, base),
             executable=_is_executable(fork) and not _is_executable(base),
-            auto_run=runs_by_itself(tuple(row.path.split("/"))) is not None,
+            auto_run=runs_by_itself(tuple(row.path.split("/"))) is not None
+            or (row.path.startswith(repositories) and is_run_by_git(row)),
         )
 
     def _can_restore(self, path: str, node: Node) -> bool:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathState, look
-from toolroll.host.files.journal.restore import put_state, writable
+from toolroll.host.files.journal.restore import put_state
+from toolroll.host.forks.fork import new_repositories
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolroll.host.files.journal.journal import Recorder
     from toolroll.host.files.openat import PathHandle
     from toolroll.host.files.workspace import Workspace
@@ -66,12 +65,16 @@ class Merge:
             raise ToolError(ErrorCode.UNSUPPORTED, "A merge is recorded in the journal: call it through the kit.")
         self._files = files
         self.recorder: Recorder = files.recorder
+        self._repositories: tuple[str, ...] = ()
 
     def apply(self, rows: Sequence[ForkChange]) -> None:
-        """Make the workspace what the fork is at these paths."""
+        """Make the workspace what the fork is at these paths. An undo leaves new repositories alone."""
         check_conflicts(rows)
+        self._repositories = new_repositories(rows)
         try:
-            self._apply(rows)
+            self._apply([row for row in rows if not self._is_in_repository(row)])
+            with self.recorder.aside():
+                self._apply([row for row in rows if self._is_in_repository(row)])
         except OSError as error:
             where = f" at {error.filename!r}" if error.filename else ""
             raise ToolError(ErrorCode.IO, f"Nothing was merged: {error.strerror}{where}.") from error
@@ -116,7 +119,7 @@ class Merge:
                 atomic.write(place, data, stage=None, create_only=base is None, mode=mode, sync=recorder.folders.add)
 
     def _set_attributes(self, row: ForkChange, fork: Node) -> None:
-        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
+        with self._find(row) as place:
             now = atomic.read_attributes(f"/proc/self/fd/{place.fd}/{place.name}")
             if now != fork.attributes:
                 self._set_mode(row, fork.state.mode | stat.S_IWUSR)  # else they cannot be set
@@ -124,21 +127,29 @@ class Merge:
                     atomic.set_attributes(place, fork.attributes)
 
     def _set_mode(self, row: ForkChange, mode: int) -> None:
-        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
+        with self._find(row) as place:
             if place.mode() & 0o7777 != mode:
                 with self.recorder.setting_mode(place, mode):
                     os.chmod(place.name, mode, dir_fd=place.fd)
 
+    def _find(self, row: ForkChange) -> PathHandle:
+        """The place of a path; tools write to no repository, but one that the fork has made arrives as it is."""
+        check = None if self._is_in_repository(row) else self._files.may_write
+        return self._files.root.place_listed(row.path, check=check)
+
+    def _is_in_repository(self, row: ForkChange) -> bool:
+        return f"{row.path}/".startswith(self._repositories)
+
     @contextmanager
     def _place(self, row: ForkChange, known: Node | None) -> Iterator[PathHandle]:
         """The place of a path, if it is still as it was compared."""
-        with self._files.root.place_listed(row.path, check=self._files.may_write) as place:
+        with self._find(row) as place:
             now, _ = look(place.fd, place.name)
             if now != (known and known.state):
                 raise ToolError(
                     ErrorCode.CONFLICT, f"{row.path!r} was changed during the merge. Nothing was merged. Try again."
                 )
-            with writable(place.fd):
+            with self.recorder.opening(place):
                 yield place
 
 

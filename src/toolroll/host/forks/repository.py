@@ -132,7 +132,7 @@ class RepositoryMerge:
     def compare(self) -> RepositoryChange:
         """What only the fork changed; ToolError with both sides where the workspace changed it too."""
         now, theirs, start = self._now, self._theirs, self._start
-        if theirs is None or theirs is now:
+        if theirs is None or theirs is now or (now is None and start is None):  # a new one is merged as files
             return RepositoryChange({}, {})
         if now is None or start is None:
             raise _refuse("the fork has a repository of its own, which the workspace has not. Merge by paths")
@@ -223,7 +223,7 @@ class RepositoryMerge:
 
     def after(self, change: RepositoryChange) -> RepositoryState | None:
         """What later changes are to be compared with, once this one was merged."""
-        return read_repository(self._base.fd, self._now) if change else self._start
+        return read_repository(self._base.fd, self._now) if change or self._start is None else self._start
 
     def _add_objects(self) -> None:
         found = [(match, path) for path in self._touched() if (match := _OBJECT.match(path))]

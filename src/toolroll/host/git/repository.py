@@ -69,7 +69,7 @@ class Repository:
         """`shell` runs on behalf of the call."""
         self.place = place
         self._files, self._shell, self._call = files, shell, call
-        self._until = time.monotonic() + seconds
+        self._seconds, self._until = seconds, time.monotonic() + seconds
         self._names: list[str] = []
         self._user: dict[str, Word] | None = None
 
@@ -206,14 +206,15 @@ class Repository:
         }
         run = self._shell.words if changes else self._shell.program  # only changes need approval
         text = () if command.text is None else (SealedText(command.text, "<content>"),)
-        ran = run(
-            [self._shell.programs.program("git"), *command.words, *text],  # there is no terminal, so it does not page
-            cwd="/".join(self.place.parts or ()) or ".",
-            seconds=max(1.0, self._until - time.monotonic()),
-            merge=False,
-            writes="repository" if changes else "nothing",
-            extra=extra,
-        )
+        argv = [self._shell.programs.program("git"), *command.words, *text]  # there is no terminal, so it does not page
+        how: dict[str, Any] = {"cwd": "/".join(self.place.parts or ()) or ".", "merge": False, "extra": extra}
+        how |= {"writes": "repository" if changes else "nothing"}
+        ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
+        gate = ran.launched.gate if command.remote else None
+        if ran.status and gate is not None and gate.agreed_since(ran.launched.at):
+            # It gave up while the user was asked about the host.
+            self._until = time.monotonic() + self._seconds
+            ran = self._shell.program(argv, seconds=self._seconds, **how)
         check_end(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")

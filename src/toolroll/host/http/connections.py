@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import httpcore2
 
 from toolroll.host.http.decode import DamagedError, decode
-from toolroll.host.http.network import Exchange, GuardedBackend, MovedError
+from toolroll.host.http.network import Dial, Exchange, GuardedBackend, MovedError, Route
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.deadline import Deadline
-    from toolroll.host.http.network import Dial, Route
     from toolroll.host.http.proxy import Proxy
     from toolroll.policy.urls import Target
 

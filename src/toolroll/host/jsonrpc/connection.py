@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.jsonrpc.framing import Framing, MessageTooLargeError, NotProtocolError, RpcDict
 from toolroll.host.runtime import process_tree
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.processes import exit_status
 from toolroll.text.terminal import clean
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 _CHUNK_BYTES = 1 << 18

@@ -15,7 +15,7 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.knowledge import fusion, passages
+from toolroll.text.knowledge import evidence, fusion, passages
 from toolroll.text.knowledge.chunks import SPLIT_VERSION, Chunk, join_pieces
 from toolroll.text.knowledge.passages import Hits, Kind, LibraryDocument, Passage, RankingMethod
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.progress import Progress
+    from toolroll.text.knowledge.evidence import AskedWords
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """From a question and its best passages to the score of each."""
@@ -176,8 +177,11 @@ class Library:
         looked = max(most, fusion.RESCORED) if by == "both" else most
         with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            best, total = self._best(base, query if by != "meaning" else "", near, looked)
+            asked = _look_up(base, query) if by == "both" else None
+            best, total = self._best(base, query if by != "meaning" else "", near, looked, asked)
             base.execute("commit")
+        if asked is not None and not best:
+            return Hits([], 0, ranking, asked.unknown)
         if by == "both":
             best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
         best, said = self._rerank_best(query, best[:most])
@@ -185,9 +189,12 @@ class Library:
         return Hits(best[:limit], total, ranking)
 
     def _best(
-        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], most: int
+        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], most: int, asked: AskedWords | None
     ) -> tuple[list[Passage], int]:
-        """So many of the passages that answer, the best first, and how many do."""
+        """So many of the passages that answer, the best first, and how many do.
+
+        If the library lacks much of what was `asked` for, only those count that have the rest or are very near.
+        """
         words, total = postings.best(base, query, near, self._token)
         unknown = self._behind.unknown(base, words)
         if unknown:  # what is asked for is embedded first
@@ -195,7 +202,12 @@ class Library:
         ordered = fusion.fuse(words, near, unknown if len(near) == backfill.MAX_NEAREST else None)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, backfill.keep_present(base, near), most)
+            return self._best(base, query, backfill.keep_present(base, near), most, asked)
+        if asked is not None:
+            sure = {number for number, cosine in near.items() if cosine >= fusion.SURE_SIMILARITY}
+            answering = zip(best, (number for number, _ in ordered), strict=False)
+            best = [one for one, number in answering if number in sure or asked.covered_by(f"{one.title}\n{one.text}")]
+            return best, len(best)
         return best, max(total, len(ordered))
 
     def embed(self, progress: Progress, seconds: float) -> str:
@@ -243,6 +255,15 @@ class Library:
         return held
 
 
+def _look_up(base: sqlite3.Connection, query: str) -> AskedWords | None:
+    """The words of a question, if the library lacks so many that it hardly answers; None if it may, or is small."""
+    (pieces,) = base.execute("select pieces from totals").fetchone()
+    if pieces < evidence.MIN_PIECES:
+        return None
+    asked = evidence.find_unknown(query, postings.find_known(base, evidence.list_terms(query)))
+    return asked if asked.doubtful else None
+
+
 def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
     def rerank(query: str, best: Sequence[Passage]) -> list[float]:
         return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
@@ -251,9 +272,12 @@ def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
 
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
-    """Reorder the passages by how much of the question's wording they have."""
+    """Reorder the passages by how much of the question's wording they have, those of files without prose last."""
     more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
-    made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
+    made = []
+    for one, extra in zip(best, more, strict=True):
+        share = fusion.weigh_source(one.source, query) if one.kind == "file" else 1.0
+        made.append(replace(one, score=round(share * (one.score + unit * extra), 4)))
     return sorted(made, key=lambda one: -one.score)
 
 

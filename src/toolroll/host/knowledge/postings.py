@@ -91,3 +91,9 @@ def best(
     scores = ranking.scores(question, entries)
     first = heapq.nsmallest(_MAX_SCORED, scores, key=lambda number: (-scores[number], number))
     return {number: scores[number] for number in (*first, *also) if number in scores}, len(scores)
+
+
+def find_known(base: sqlite3.Connection, terms: Sequence[str]) -> set[str]:
+    """Those of the terms that any piece has."""
+    text = f"select distinct term from entries where term in ({', '.join('?' * len(terms))})"
+    return {term for (term,) in base.execute(text, list(terms))}

@@ -12,7 +12,7 @@ import msgspec
 
 from toolroll.host.files.journal.log import undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT
-from toolroll.host.knowledge.call_log import SAID, LoggedCall
+from toolroll.host.knowledge.call_log import SAID, CallLog, LoggedCall
 from toolroll.text.escape import escape_line
 from toolroll.text.files.changes import change_rows
 from toolroll.text.names import show_name
@@ -20,7 +20,6 @@ from toolroll.text.names import show_name
 if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import JournalEntry
     from toolroll.host.files.journal.journal import Journal
-    from toolroll.host.knowledge.call_log import CallLog
 
 _MAX_CHARS = 200  # of a command or of arguments
 _LOGGED_SECONDS = 2.0  # within which a call that has an entry is logged

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.lsp.answers import FileReport, LocationList
+from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList, Problem
 from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
+from toolroll.host.lsp.servers import find_program
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import FileEdits, HoverText, Location
     from toolroll.host.lsp.client import LspClient
     from toolroll.host.lsp.diagnostics import CheckOutcome
     from toolroll.host.lsp.positions import PositionQuery
@@ -110,6 +111,25 @@ class LanguageServers:
             return found
 
         return self._ask(path, line, character, token, language, ask)
+
+    def warm(self, path: str) -> LanguageServer | None:
+        """The running server for a file."""
+        return self._pool.warm(path)
+
+    def start(self, path: str, token: CancelToken) -> None:
+        """Start the server for a file before anybody asks it, unless that takes long or it is a workspace's own."""
+        server = self._pool.server(path, None)
+        if not server.loads and find_program(replace(server, local=""), "") is not None:
+            self._pool.use(server, token, lambda _: None)
+
+    def find_caused(
+        self, server: LanguageServer, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken
+    ) -> dict[str, list[Problem]]:
+        """The problems that a change has caused, by file: see `change_check`. LateError without an answer in time."""
+        from toolroll.host.lsp.change_check import find_caused
+
+        deadline = self._pool.deadline(token)
+        return self._pool.use(server, token, lambda client: find_caused(client, before, after, token, deadline))
 
     def program(self, path: str) -> str:
         """The name of the server that answers for a file; ToolError if there is none."""

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.lsp.servers import ALIASES, SERVERS, LanguageServer, find_program, language_of
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.jsonrpc.connection import GoneError
     from toolroll.host.lsp.client import LspClient
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
@@ -80,6 +79,11 @@ class LspPool:
         if works is None:
             raise self._error_of(found[0]) or _missing_error(usable)
         return works
+
+    def warm(self, path: str) -> LanguageServer | None:
+        """The server for a file, if it is running."""
+        running = self._clients.get(language_of(path) or "")
+        return running.server if running is not None and running.connection.gone is None else None
 
     def deadline(self, token: CancelToken) -> float:
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))

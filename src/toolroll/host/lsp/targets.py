@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files.tree import FileTree
 from toolroll.host.lsp.servers import SERVERS, language_of
-from toolroll.host.search.search import Scope
+from toolroll.host.search.search import Scope, Search
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import line_shift
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.lsp.answers import FileReport, Problem
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.search.search import Search
 
 _DEPENDENCY_FOLDERS = ("node_modules", "site-packages")  # skipped unless they are named
 _GLOB_CHARS = frozenset("*?[{")

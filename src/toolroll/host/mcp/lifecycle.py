@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
-from toolroll.host.mcp.config import ResolvedConfig, resolve
+from toolroll.host.mcp.config import ResolvedConfig, ServerConfig, resolve
 from toolroll.host.mcp.definitions import visible
 from toolroll.host.mcp.session import McpSession, OnNotification, Transport
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.approval.taint import Taint
     from toolroll.host.http.client import Client
-    from toolroll.host.mcp.config import ServerConfig
     from toolroll.host.mcp.pins import ToolPins
     from toolroll.host.mcp.spawn import McpSpawner
-    from toolroll.host.runtime.cancellation import CancelToken
 
 T = TypeVar("T")
 _STEADY_S = 60.0  # a server that ran this long did not fail at its start

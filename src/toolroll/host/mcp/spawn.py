@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.host.shell.process_group import process_registry
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.mcp.config import ServerConfig
     from toolroll.host.runtime.call import Call
-    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.command_launcher import Writes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest, Consent
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.http.network import Exchange, GuardedBackend, look_up
+from toolroll.host.http.network import Exchange, GuardedBackend, Route, look_up
 from toolroll.host.http.proxy import parse as parse_proxy
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
@@ -23,7 +23,6 @@ from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.http.network import Route
     from toolroll.host.network.credentials import Credential
 
 _CONNECT_SECONDS = 30.0
@@ -77,6 +76,7 @@ class HostGate:
         self._trust: ssl.SSLContext | None = None
         self._asking = threading.Lock()
         self._answers: dict[str, Consent] = {}
+        self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
     def connect(self, url: str, at_proxy: str = "") -> socket.socket:
@@ -104,6 +104,11 @@ class HostGate:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
             self._refusals.append(_Refusal(time.time(), place, why, at_proxy))
             raise UnreachedError(why, allowed=True) from error
+
+    def agreed_since(self, since: float) -> bool:
+        """Whether a host was agreed to since then, after the answer to a question that is still open."""
+        with self._asking:
+            return self._agreed_at >= since
 
     def connect_tls(self, place: urls.Target, credential: Credential, at_proxy: str = "") -> ssl.SSLSocket:
         """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
@@ -176,4 +181,5 @@ class HostGate:
                     self._answers[place] = self._guard.ask(request)
                 except ToolError:  # the call that asks was cancelled
                     return False
+                self._agreed_at = time.time() if self._answers[place] is Consent.GIVEN else self._agreed_at
             return self._answers[place] is Consent.GIVEN

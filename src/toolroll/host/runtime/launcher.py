@@ -14,17 +14,15 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import socket
     import subprocess
-    from typing import TypeAlias
 
-    ChildProcess: TypeAlias = subprocess.Popen[bytes]
-
+ChildProcess: TypeAlias = "subprocess.Popen[bytes]"
 _MAX_LINKS = 40
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of toolroll itself
 PIPE, STDOUT, DEVNULL = -1, -2, -3

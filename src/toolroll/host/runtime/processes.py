@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.process_tree import kill_group
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 _CHUNK_BYTES = 1 << 18

@@ -18,6 +18,7 @@ from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, PROC, RESOLVER, real
 from toolroll.host.runtime.launcher import (
     AccessRules,
+    ChildProcess,
     Sandbox,
     StartOptions,
     cannot_run,
@@ -45,7 +46,6 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
-    from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")

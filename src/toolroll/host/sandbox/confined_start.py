@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
 from toolroll.host.runtime.launcher import (
     AccessRules,
+    ChildProcess,
     Sandbox,
     StartOptions,
     folder_path,
@@ -41,7 +42,6 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
-    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.sandbox.keeper import SocketKeeper
 
 _MOST_RULESETS = 16

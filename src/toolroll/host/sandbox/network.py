@@ -14,13 +14,9 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process, wait_for
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, ChildProcess, start_process, wait_for
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess
 
 _FOUR, _SIX = (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")
 LOOPBACK = {"127.0.0.1": (_FOUR,), "[::1]": (_SIX,), "localhost": (_FOUR, _SIX)}

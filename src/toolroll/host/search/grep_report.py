@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolroll.host.search.query import GrepResult, GrepRow
+from toolroll.host.search.query import GrepResult, GrepRow, Query, Scope
 from toolroll.policy.limits import Limits
 from toolroll.result import Status, Suggestion
 from toolroll.text import names
@@ -19,7 +19,6 @@ from toolroll.text.search import globs
 from toolroll.text.search.skipped import sentence
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import Query, Scope
     from toolroll.text.edit.replace import Compile
 
 Output = Literal["content", "files", "count"]

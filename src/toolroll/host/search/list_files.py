@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
 from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extend_rules, is_ignored, kind_of
-from toolroll.host.search.query import Candidates, SkippedFiles
+from toolroll.host.search.query import Candidates, Scope, SearchRoot, SkippedFiles
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import Scope, SearchRoot
     from toolroll.text.search.globs import Matcher
 
 Aged = tuple[int, str, int]

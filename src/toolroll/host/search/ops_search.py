@@ -14,12 +14,11 @@ from toolroll.host.files.file_ops import FileInfo, FileOps, OpsRoot, make_status
 from toolroll.host.files.walk import Chain, WalkEntry, is_ignored
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.query import FileEntry, Scope, SearchRoot, Stopped, Survey
-from toolroll.host.search.search import Search, find_deadline
+from toolroll.host.search.search import Search, Wanted, find_deadline
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.search.search import Wanted
     from toolroll.text.search import globs
 
 _NO_RULES = ignore.IgnoreRules(())

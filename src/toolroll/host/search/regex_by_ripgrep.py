@@ -12,7 +12,7 @@ import msgspec
 
 from toolroll.host.files.openat import STEP
 from toolroll.host.runtime import processes
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.ripgrep import LIBRARIES
 from toolroll.result import ErrorCode, ToolError
@@ -21,7 +21,6 @@ from toolroll.text.search import patterns
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.launcher import Launcher
 
 _TIMEOUT_S = 30.0
 _MAX_MEMORY_BYTES = 1 << 30  # address space included

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files import ignore
 from toolroll.host.files.openat import PATH
-from toolroll.host.runtime.launcher import AccessRules, folder_path
+from toolroll.host.runtime.launcher import AccessRules, Launcher, folder_path
 from toolroll.host.search.grep import GrepRun
 from toolroll.host.search.in_process import MAX_FILES, MAX_FIRST_FILES, LineMatcher, compile_matcher
 from toolroll.host.search.list_files import list_aged, list_paths, list_small_tree
@@ -43,7 +43,6 @@ from toolroll.text.search import globs
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
     from toolroll.host.search.index.live import LiveIndex, NewestFiles
     from toolroll.text.edit.replace import Expression

@@ -8,16 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.files.roots import RootGroup
-from toolroll.host.search.query import FileEntry, FindResult, GrepResult, Query, Scope, Survey
-from toolroll.host.search.search import Search, sort_entries
+from toolroll.host.search.query import FileEntry, FindResult, GrepResult, Query, Scope, Sort, Survey
+from toolroll.host.search.search import Search, Wanted, sort_entries
 from toolroll.text import names
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.state import State
-    from toolroll.host.search.query import Sort
-    from toolroll.host.search.search import Wanted
 
 _EVERYWHERE = Scope()
 

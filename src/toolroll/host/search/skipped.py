@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, cast
 from toolroll.host.files.walk import Kind, Walk, enter
 from toolroll.host.search.in_process import MAX_FILES, LineMatcher, is_text, read_text
 from toolroll.host.search.list_files import list_paths
-from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, Survey, is_hidden
+from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, SkippedFiles, Survey, is_hidden
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import SkippedFiles
     from toolroll.host.search.ripgrep import Ripgrep
 
 SECONDS = 2.0

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import is_beneath
+from toolroll.host.runtime.launcher import AccessRules, is_beneath
 from toolroll.host.sandbox.mount_plan import is_visible, resolve_paths
 from toolroll.host.sandbox.tiers import Tier
 from toolroll.text.shell.denials import Denial, find_denials
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import AccessRules
     from toolroll.host.shell.command_launcher import StartedCommand
 
 _OWN_TEMP = ("/tmp", "/var/tmp", "/dev/shm")  # under bubblewrap each command has its own

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.git.names import decode_output
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.launcher import Launcher
 
 _TIMEOUT_S = 5.0
 _MAX_CONFIG_BYTES = 1 << 20

@@ -14,19 +14,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime import process_tree
-from toolroll.host.runtime.cancellation import POLL_SECONDS
-from toolroll.host.runtime.launcher import wait_for
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
 from toolroll.host.shell.output import CapturedOutput, Pipes
-from toolroll.host.shell.process_group import process_registry
+from toolroll.host.shell.process_group import CommandProcesses, process_registry
 from toolroll.host.shell.process_marks import TAG
 from toolroll.host.shell.terminal import open_terminal
 
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
-    from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox
     from toolroll.host.runtime.process_tree import Process
-    from toolroll.host.shell.process_group import CommandProcesses
 
 _FIRST, _OFTEN, _SELDOM = 0.01, 0.02, 0.1  # seconds between two looks
 _SLOW = 1.0  # where a look means to start a program

@@ -8,13 +8,9 @@ that have our name in their environment. Those that have emptied it are not foun
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, ChildProcess, start_process
 from toolroll.result import ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess
 
 _SHELL = "/bin/sh"
 # Looks again until no process is left, for one that is being killed may have started another.

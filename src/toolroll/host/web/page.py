@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from toolroll.host.convert import formats
-from toolroll.host.convert.converter import available
+from toolroll.host.convert.converter import Converter, available
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.web.html import charset
 
 if TYPE_CHECKING:
-    from toolroll.host.convert.converter import Converter
     from toolroll.host.convert.formats import Format
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher

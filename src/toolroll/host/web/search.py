@@ -11,20 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.http.client import Client
+from toolroll.host.http.client import Client, Response
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.http.request import prepare, read_retry_after
+from toolroll.host.http.request import Request, prepare, read_retry_after
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.web.engines import hits
-from toolroll.text.web.engines.engines import Hit, load_engines
+from toolroll.text.web.engines.engines import EngineName, Hit, load_engines
 
 if TYPE_CHECKING:
-    from toolroll.host.http.client import Response
-    from toolroll.host.http.request import Request
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.web.engines.engine import WebEngine
-    from toolroll.text.web.engines.engines import EngineName
     from toolroll.text.web.engines.query import WebQuery
 
 ORDER = "TOOLROLL_SEARCH_ENGINES"

@@ -109,6 +109,8 @@ class Hits:
     passages: list[Passage]
     total: int
     ranking: RankingMethod = field(default_factory=RankingMethod)
+    unknown: list[str] = field(default_factory=list)
+    """The words of the question that the library has nowhere, if nothing answers it for that reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ class PassageResults:
 
 def show_hits(hits: Hits, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> PassageResults:
     """The answer in which these passages are shown."""
-    said = [*more, hits.ranking.note]
+    lacks = f"Nothing in the library has the words: {', '.join(hits.unknown)}."
+    said = [*more, *([lacks] if hits.unknown else []), hits.ranking.note]
     rows = [show_passage(one) for one in hits.passages]
     return PassageResults(rows, hits.total, hits.ranking.by, lead, none or "No passage answers this.", said)
 

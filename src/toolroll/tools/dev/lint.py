@@ -21,7 +21,7 @@ def lint(
     timeout: Annotated[float, Field(ge=1, le=600), "Seconds for each program."] = 60,
 ) -> Linted:
     """Check code with ruff (or flake8), eslint, prettier, gofmt, rustfmt; fix or format it, with a diff."""
-    from toolroll.host.dev.lint import choose, save
+    from toolroll.host.dev.lint import check_all, choose, save
 
     if "\0" in select or select.startswith("-"):
         raise ToolError(ErrorCode.VALIDATION, f"`select` {select!r} is no list of rules: give codes such as E,F401.")
@@ -29,8 +29,8 @@ def lint(
     names = [one.engine.name for one in linters]
     checked = len({file for one in linters for file in one.files})
     if action == "check":
-        findings = [finding for one in linters for finding in one.check()]
-        return linted(action, names, checked, findings, note=note)
+        findings, names, failed = check_all(linters)
+        return linted(action, names, checked, findings, note="\n".join(filter(None, [note, failed])))
     drafts, faults = [], []
     for one in linters:
         rewrite = one.engine.fix if action == "fix" else one.engine.format

@@ -10,7 +10,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field
 from toolroll.text.dev.tests import results
-from toolroll.text.dev.tests.model import Action
+from toolroll.text.dev.tests.model import Action, Run
 from toolroll.text.dev.tests.results import DiscoveredTests, Tested
 from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
@@ -18,7 +18,6 @@ from toolroll.tool import Effect, tool
 if TYPE_CHECKING:
     from toolroll.host.dev.tests import Project, TestRun
     from toolroll.host.shell.command_result import CommandResult
-    from toolroll.text.dev.tests.model import Run
 
 Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "cargo"]
 

@@ -10,6 +10,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.knowledge.memories import (
     MIN_PROMOTED_IMPORTANCE,
+    EvictionPlan,
+    Memory,
     MemoryRow,
     Strategy,
     Type,
@@ -21,7 +23,6 @@ from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
     from toolroll.host.knowledge.memory_store import MemoryStore
-    from toolroll.text.knowledge.memories import EvictionPlan, Memory
 
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
 Share = Annotated[float, Field(ge=0, le=1)]

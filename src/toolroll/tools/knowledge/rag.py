@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.knowledge.passages import RankingMethod
+from toolroll.text.knowledge.passages import Kind, RankingMethod
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
     from toolroll.host.knowledge.library import Library, LibrarySize, LibrarySource
-    from toolroll.text.knowledge.passages import Kind
 
 Action = Literal["add_document", "add_text", "sync", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "sync": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}

@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -118,44 +118,35 @@ class Recorder:
         if step.after != step.before:
             self.changes.append(step)
 
-    @contextmanager
     def setting_attributes(
         self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Around a change of the extended attributes of a file or folder."""
         state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
         if state is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
         old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
-        step = PathChange(place.path, old, new)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, old, new))
 
-    @contextmanager
-    def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
+    def removing(self, fd: int, name: str, path: str) -> AbstractContextManager[None]:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        step = PathChange(path, _with_attributes(state, fd, name), None)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
 
-    @contextmanager
-    def making(self, place: PathHandle, state: PathState) -> Iterator[None]:
+    def making(self, place: PathHandle, state: PathState) -> AbstractContextManager[None]:
         """Around the making of a folder or a link."""
-        step = PathChange(place.path, None, state)
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
+        return self._taking(PathChange(place.path, None, state))
 
-    @contextmanager
-    def moving(self, old: PathHandle, new: PathHandle) -> Iterator[None]:
+    def moving(self, old: PathHandle, new: PathHandle) -> AbstractContextManager[None]:
         """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
         state, _ = look(old.fd, old.name)
-        step = PathChange(new.path, None, state, source=old.path)
+        return self._taking(PathChange(new.path, None, state, source=old.path))
+
+    @contextmanager
+    def _taking(self, step: PathChange) -> Iterator[None]:
+        """Around one step, which is written down before it is taken."""
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -188,15 +179,17 @@ class Recorder:
         steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
         take_back(self._root, self._log, steps)
 
-    def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Files that got another content, as they were before this call and are now; not those that moved."""
-        for path, (before, after, _) in net_effects(self.changes).items():
-            if before and after and before.kind == after.kind == "file" and before.content != after.content:
+    def contents(self) -> Iterator[tuple[str, bytes | None, bytes]]:
+        """Files that are new or got another content, as they were before this call and are now; not moved ones."""
+        for path, (before, after, origin) in net_effects(self.changes).items():
+            if origin or after is None or after.kind != "file" or (before and before.kind != "file"):
+                continue
+            if before is None or before.content != after.content:
                 try:
-                    contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+                    old = self._log.blobs.content(before.content) if before else None
+                    yield path, old, self._log.blobs.content(after.content)
                 except ToolError:  # of what was moved here, or is too old, the content is not kept
                     continue
-                yield path, *contents
 
     def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
@@ -222,7 +215,7 @@ class Recorder:
             return
         with (
             self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self._writable(place),
+            self.opening(place),
         ):
             if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
@@ -243,7 +236,7 @@ class Recorder:
                     put_state(place, before, b"")
 
     @contextmanager
-    def _writable(self, place: PathHandle) -> Iterator[None]:
+    def opening(self, place: PathHandle) -> Iterator[None]:
         """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
         mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
         if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -254,15 +247,13 @@ class Recorder:
 
     def _remove_whole(self, place: PathHandle, state: PathState) -> None:
         """Remove what a command had made, of which nothing is kept."""
-        step = PathChange(place.path, state, None)
-        self._pending.about_to(step)
-        if stat.S_ISDIR(place.mode()):
-            import shutil  # it loads the compression libraries
+        with self._taking(PathChange(place.path, state, None)):
+            if stat.S_ISDIR(place.mode()):
+                import shutil  # it loads the compression libraries
 
-            shutil.rmtree(place.name, dir_fd=place.fd)
-        elif place.mode():
-            os.unlink(place.name, dir_fd=place.fd)
-        self.changes.append(step)
+                shutil.rmtree(place.name, dir_fd=place.fd)
+            elif place.mode():
+                os.unlink(place.name, dir_fd=place.fd)
 
 
 class Journal:
@@ -285,7 +276,7 @@ class Journal:
             try:
                 with recorder.folders:
                     yield recorder
-                if recorder.changes or recorder.undoes:
+                if recorder.changes or recorder.undoes or REFS in recorder.note:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
                     self._log.append(made, pending.id)

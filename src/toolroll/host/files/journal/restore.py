@@ -26,7 +26,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[
             place = root.place_listed(step.path, create=step.before is not None)
         except FileNotFoundError:
             continue
-        with place:
+        with place, writable(place.fd):
             now, _ = look(place.fd, place.name)
             if is_same_state(now, step.before) and not (step.before is not None and step.before.mtime_ns):
                 continue

@@ -10,16 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.models.embedding.model_files import MINILM, ModelStore
-from toolroll.host.runtime.cancellation import POLL_SECONDS
-from toolroll.host.runtime.launcher import PACKAGE, PIPE, AccessRules, module_paths
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.host.runtime.launcher import PACKAGE, PIPE, AccessRules, ChildProcess, Launcher, module_paths
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.launcher import ChildProcess, Launcher
 
     Floats = NDArray[np.float32]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
-from toolroll.host.runtime.launcher import PIPE, AccessRules, module_paths, wait_for
+from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess, Launcher, module_paths, wait_for
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.in_process import FOLDING_SIGNS, is_binary
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
@@ -18,7 +18,6 @@ from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.launcher import ChildProcess, Launcher
 
 TEXT_BYTES = 2_000_000
 """Larger files are not indexed; they are searched each time."""

@@ -17,16 +17,13 @@ from toolroll.host.search.in_process import is_binary
 from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.search.index.file_table import FilesByAge, FileTable, UntrackableTreeError, Wants
 from toolroll.host.search.index.postings import BINARY, Postings, TooCommonError
-from toolroll.host.search.query import Candidates, SkippedFiles
+from toolroll.host.search.query import Candidates, FileEntry, Query, Scope, SkippedFiles
 from toolroll.result import ToolError
 from toolroll.text.search import patterns, trigrams
 
 if TYPE_CHECKING:
-    from toolroll.host.files.root import Root
     from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.search.index.file_table import FileTable
-    from toolroll.host.search.query import FileEntry, Query, Scope
     from toolroll.text.search.globs import Matcher
 
 

@@ -17,6 +17,7 @@ _AT = re.compile(
 _TITLE = re.compile(r"""\b(?:test|it)(?:\.\w+)?\(\s*(["'`])(?P<title>.+?)\1""")
 _OUTCOMES: dict[str, Outcome] = {"passed": "passed", "failed": "failed"}
 _FRAMES = 8
+_PARSE_HELP = re.compile(r"^\s*Jest failed to parse a file\..*?^\s*Details:\n", re.M | re.S)  # general advice of jest
 
 REPORTER = """
 export default async function* (source) {
@@ -98,7 +99,7 @@ def _take(run: Run, one: _Assertion, path: str, raw: Raw) -> None:
 
 def failure(raw: Raw, known: str, path: str, line: int | None, kind: Any, said: str) -> Failure:
     """A failure from the text of an error: the message, then lines that begin with `at`."""
-    said = plain(said)
+    said = _PARSE_HELP.sub("", plain(said))
     first = re.search(r"^\s+at ", said, re.M)
     frames = [Frame(raw.relative(at["file"]), int(at["line"]), at["where"] or "") for at in _AT.finditer(said)]
     own = [one for one in frames if raw.inside(one.path)]
@@ -200,8 +201,8 @@ def read_node(raw: Raw) -> Run:
         del above[event.nesting :]
         above.append(event.name)
         if event.type != "test:start":
+            run.ended = True
             _take_node(run, event, " > ".join(above), printed.get(event.file, ""), raw)
-    run.ended = bool(run.tests or run.failures)
     return run
 
 
