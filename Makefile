@@ -84,7 +84,7 @@ clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencod
 
 toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runners and linters; TOOLS=folder has what is not on PATH
 	$(BIN)/python -m tests.npm.node tests/toolchains/package.json
-	TOOLROLL_TOOLS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
+	TOOLCHAINS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

@@ -1,6 +1,6 @@
 """Package managers, development servers and a browser for real, in each tier: `make toolchains`.
 
-Programs that are not on PATH are looked for in the folder that TOOLROLL_TOOLS names: `go/bin/go`, the Python packages
+Programs that are not on PATH are looked for in the folder that TOOLCHAINS names: `go/bin/go`, the Python packages
 `flask`, the node packages `web/node_modules` (vite, playwright-core, @sparticuz/chromium). Registries are on the loopback, by
 a name that only the proxy can look up.
 """
@@ -32,7 +32,7 @@ from toolroll.policy.rules import Environment
 
 pytestmark = pytest.mark.slow
 
-TOOLS = os.environ.get("TOOLROLL_TOOLS", "")
+TOOLS = os.environ.get("TOOLCHAINS", "")
 Start = Callable[..., Kit]
 
 
@@ -43,7 +43,7 @@ def need(program: str) -> str:
 
 def need_package(name: str, place: str) -> str:
     if not TOOLS or not os.path.exists(f"{TOOLS}/{place}"):
-        pytest.skip(f"no {name} here: put it into the folder that TOOLROLL_TOOLS names, as {place}")
+        pytest.skip(f"no {name} here: put it into the folder that TOOLCHAINS names, as {place}")
     return f"{TOOLS}/{place}"
 
 

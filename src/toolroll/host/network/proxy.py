@@ -57,7 +57,9 @@ class ProxyServer:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
         self._listener.close()
-        for thread in tuple(self._threads):
+        with self._lock:
+            threads = tuple(self._threads)
+        for thread in threads:
             thread.join(_END_SECONDS)
 
     def _start(self, work: Callable[[], None]) -> None:
@@ -68,8 +70,9 @@ class ProxyServer:
                 self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name="toolroll proxy", daemon=True)
-        self._threads.add(thread)
-        thread.start()
+        with self._lock:  # one that is not started yet cannot be waited for
+            self._threads.add(thread)
+            thread.start()
 
     def _accept(self) -> None:
         while True:
