@@ -83,12 +83,12 @@ class CommandNetwork:
         with self._lock:
             proxy = self._environ.get(PROXY, "")
             gate = HostGate(named, self._guard, shown=names, proxy=proxy, credentials=credentials)
-            own = self._serve_names(sandbox, gate)
-            port = self._listen(sandbox, gate, "0.0.0.0" if own else "127.0.0.1", 0)
+            separate = self._serve_names(sandbox, gate)
+            port = self._listen(sandbox, gate, "0.0.0.0" if separate else "127.0.0.1", 0)
             if not port:
                 return {}
             self.gate = gate
-            self._proxy = f"http://127.0.0.1:{port}" if own else ""
+            self._proxy = f"http://127.0.0.1:{port}" if separate else ""
             for place in opened(named):
                 host, _, number = place.rpartition(":")
                 # Programs do not use a proxy for it, and mean their own loopback by it.
