@@ -208,8 +208,7 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            first, proxy = self._network.mark(self._first_environment(argv, writes))
-            began = time.time()
+            (first, proxy), began = self._network.mark(self._first_environment(argv, writes)), time.time()
             env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
