@@ -208,7 +208,7 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            (first, proxy), began = self._network.mark(self._first_environment(argv, writes)), time.time()
+            (first, proxy), began = self._first_environment(argv, writes), time.time()
             env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
@@ -354,14 +354,16 @@ class CommandLauncher:
             os.close(folder)
             raise
 
-    def _first_environment(self, argv: Sequence[str], writes: Writes) -> dict[str, str]:
+    def _first_environment(self, argv: Sequence[str], writes: Writes) -> tuple[dict[str, str], str]:
+        """The variables of a command before what others have exported, and the address that its proxy has for it."""
         self.temp()
         names: Mapping[str, str] = {}
         if writes == "workspace":
             if self._identity is None:
                 self._identity = find_identity(self._root, self._environ, self._launcher, argv)
             names = self._identity or NO_SETTINGS
-        return {**self._env, **names}
+        first = {**self._env, **names}
+        return (first, "") if self._network.gate is None else self._network.mark(first)
 
     def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
