@@ -102,12 +102,14 @@ def measure_renames(arguments: argparse.Namespace) -> None:
                 outcome = "refused"
                 if result.ok:
                     outcome = "made" if check(project, arguments.check) == before else "broken"
+                    kit.call("undo", {})
+                    if contents(project) != original:
+                        raise RuntimeError(f"undo did not restore {call}")
                 elif contents(project) != original:
                     outcome = "half done"
                 outcomes[outcome] += 1
                 if arguments.verbose or outcome in ("broken", "half done"):
                     print(outcome, call, result.text.splitlines()[:3])
-                restore(original)
     print(f"{arguments.project.name}: {', '.join(f'{count} {name}' for name, count in outcomes.items())}")
 
 
@@ -124,13 +126,6 @@ def contents(project: Path) -> dict[Path, bytes]:
 def _sources(paths: Iterable[Path]) -> Iterator[Path]:
     skipped = {".git", "node_modules", "__pycache__", ".ruff_cache"}
     return (path for path in paths if path.is_file() and not path.is_symlink() and not skipped & set(path.parts))
-
-
-def restore(original: dict[Path, bytes]) -> None:
-    """Write back what a rename has changed."""
-    for path, data in original.items():
-        if not path.exists() or path.read_bytes() != data:
-            path.write_bytes(data)
 
 
 def main() -> None:
