@@ -32,6 +32,7 @@ _WHERE = {
     "rewind": "journal.REWIND",
     "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
+    "memory": "memory.COMMAND",
     "models": "models.COMMAND",
     "config": "config.COMMAND",
     "doctor": "doctor.COMMAND",
