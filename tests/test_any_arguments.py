@@ -90,7 +90,7 @@ def check(kit, name, given):
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=25, suppress_health_check=CHECKS)
+@settings(max_examples=18, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed(kit, data):
     one_call(kit, data)
@@ -109,7 +109,7 @@ def one_call(kit, data):
     assert "Traceback" not in result.text
 
 
-@settings(max_examples=20, suppress_health_check=CHECKS)
+@settings(max_examples=14, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_of_what_runs_programs_is_typed(kit, data):
     """Fewer, for each may start one. What a program itself prints may be a traceback."""

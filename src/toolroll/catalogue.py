@@ -26,7 +26,7 @@ Choice = Literal["all", "core", "lazy"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 FIND, CALL, CALL_READ = "find_tools", "call_tool", "call_read_tool"
 META_TOOLS = (FIND, CALL, CALL_READ)
-_CALLS = f"Call a tool that you are not shown, as {FIND} describes it."
+_CALLS = f"Call a tool not shown here, as {FIND} describes it."
 _READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
 
@@ -167,7 +167,7 @@ def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:
         query: Annotated[str, "Names, or what you want to do."],
         limit: Annotated[int, Field(ge=1, le=20), "Most definitions."] = 3,
     ) -> ToolDefinitions:
-        """Get the definitions of tools that you are not shown."""
+        """Get the definitions of tools not shown here."""
         entries = hidden()
         best = _ranked(query, entries)[:limit]
         rest = [entry.name for entry in entries if entry not in best]

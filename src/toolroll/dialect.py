@@ -410,6 +410,8 @@ class Profile:
     """Permissions of new files; None leaves it to the umask."""
     new_folder_mode: int = 0o777
     """The same of folders that are made for them, less the umask."""
+    verdicts: bool = False
+    """Say after a change of files what it has caused, where the settings want that."""
     guess_encoding: bool = False
     """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"

@@ -241,7 +241,7 @@ def _add_changes(result: Result, call: Call) -> None:
 
     lines = [one for one in (describe_changes(call.changes), *call.notes) if one]
     result.text = "\n".join([result.text, *lines])
-    if isinstance(result.data, dict):
+    if call.changes and isinstance(result.data, dict):
         result.data["changes"] = change_rows(call.changes)
         if len(call.changes) > len(result.data["changes"]):
             result.data["changes_total"] = len(call.changes)

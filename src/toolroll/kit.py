@@ -40,6 +40,7 @@ from toolroll.steps import (
     Record,
     Step,
     ToolMetrics,
+    VerdictStep,
     WhileOpen,
     ask_before_sending,
     hold_changes,
@@ -178,7 +179,9 @@ class Kit(ProgramCalls):
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept, hold_changes
+        judged = (VerdictStep(services.verdicts),) if services.verdicts is not None else ()
+        first = WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks()
+        return (*first, *judged, *kept, hold_changes)
 
     def _executor_of(self, entries: Mapping[str, Entry], wording: Callable[[str], DialectWording]) -> Executor:
         services = self._services

@@ -16,6 +16,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
+from toolroll.host.code.verdicts import Verdicts
 from toolroll.host.context import Deferred
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
@@ -104,6 +105,7 @@ class Services:
         self.guard = guard
         self.taint = Taint(guard)
         self.closed = threading.Event()
+        self._judged = settings.verdict != "off"
         self.open_fork_kit: Callable[[Fork, int], Any] | None = None
         """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
@@ -116,7 +118,7 @@ class Services:
             self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
             self._open_files(closing, profile)
-            self._open_programs(closing, profile.commands, settings)
+            self._open_programs(closing, profile, settings)
             if files is not None or commands is not None:
                 self._replace(closing, profile, files, commands)
             self._closing = closing.pop_all()
@@ -150,7 +152,7 @@ class Services:
 
     def _file_options(self, profile: Profile) -> dict[str, Any]:
         own = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher, "guard": profile.guard}
-        return {**own, "new_file_mode": profile.new_file_mode, "guess": profile.guess_encoding}
+        return {**own, "new_file_mode": profile.new_file_mode, "guess": profile.guess_encoding, "judged": self._judged}
 
     def _state_of(self, other: Root, name: str, closing: ExitStack) -> State:
         """The state folder of a further root: its own, unless ours was named."""
@@ -158,19 +160,34 @@ class Services:
         closing.callback(state.close)
         return state
 
-    def _open_programs(self, closing: ExitStack, table: str, settings: Settings) -> None:
+    def _open_programs(self, closing: ExitStack, profile: Profile, settings: Settings) -> None:
         self.loop = EventLoop()
         closing.callback(self.loop.close)
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
-        self.shell = _defer(closing, partial(self._open_shell, table))
+        self.shell = _defer(closing, partial(self._open_shell, profile.commands))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
         self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)
+        self.verdicts = self._open_verdicts() if profile.verdicts and settings.verdict == "full" else None
+        if self.verdicts is not None:
+            closing.callback(self.verdicts.close)
+
+    def _open_verdicts(self) -> Verdicts:
+        from toolroll.host.dev.tests import find_covering
+
+        running = cast("Deferred", self.servers)
+        return Verdicts(
+            self.files,
+            self.search,
+            lambda: self.servers if running.is_open else None,
+            lambda: self.servers,
+            partial(find_covering, self.state),
+        )
 
     def _open_search(self, states: dict[str, State]) -> Search:
         from toolroll.host.search.search_group import make_search

@@ -15,6 +15,7 @@ import msgspec
 from toolroll.dialect import View
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
+from toolroll.host.code.verdicts import Verdicts
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
@@ -242,6 +243,25 @@ class JournalEntryStep:
                     raise
 
         return journalled
+
+
+class VerdictStep:
+    """Adds a line about what a change of files has caused to the result of the call."""
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self._verdicts = verdicts
+
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        if not view.tool.changes_files:
+            return proceed
+
+        def judged(ctx: Context, arguments: dict[str, Any]) -> Any:
+            output = proceed(ctx, arguments)
+            if said := self._verdicts.judge(ctx.files.changed()):
+                ctx.call.notes.append(said)
+            return output
+
+        return judged
 
 
 class CallLogging:

@@ -51,6 +51,10 @@ class Deferred:
                     self._engine = self._open_engine()
         return getattr(self._engine, name)
 
+    @property
+    def is_open(self) -> bool:
+        return self._engine is not None
+
     def close(self) -> None:
         with self._opening:
             if self._engine is not None:

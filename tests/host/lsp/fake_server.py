@@ -83,7 +83,8 @@ def answer(method, params):
     return None
 
 
-def handle_rename(uri):
+def handle_rename(uri, params):
+    name = {"start": params["position"], "end": params["position"] | {"character": params["position"]["character"] + 1}}
     place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
     edit = {"range": place, "newText": "new"}
     kinds = {
@@ -92,6 +93,7 @@ def handle_rename(uri):
         "overlaps": {"changes": {uri: [edit, edit]}},
         "missing": {"changes": {uri + "x": [edit]}},
         "nothing": None,
+        "renames": {"changes": {uri: [{"range": name, "newText": params["newName"]}]}},
         "breaks": {"changes": {uri: [edit | {"newText": "(l"}]}},
     }
     return kinds[MANNER]
@@ -135,7 +137,7 @@ def reply(method, params, number):
         if MANNER == "refuses rename":
             send({"id": number, "error": {"code": -32602, "message": "that is a keyword"}})
         else:
-            send({"id": number, "result": handle_rename(params["textDocument"]["uri"])})
+            send({"id": number, "result": handle_rename(params["textDocument"]["uri"], params)})
     else:
         send({"id": number, "result": None})
 

@@ -141,10 +141,10 @@ OPTIONS = [
     ("--full-index", "-U9"),
 ]
 LONG = b"".join(b"line %d\n" % number for number in range(30))
-QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=15)
 @given(versions(), st.sampled_from(OPTIONS))
 @example(({"a.txt": (LONG, False)}, {"dir/b.py": (LONG + b"more", True)}), ("-M",))
 @example(

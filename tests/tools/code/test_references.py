@@ -125,7 +125,7 @@ def rust_kit(open_kit, tmp_path, monkeypatch):
             "echo unknown binary >&2; exit 1",
             "The language server rust-analyzer ended with status 1; it said 'unknown binary'",
         ),
-        ("sleep 20", "The call took longer than its time limit"),
+        ("sleep 20", "The language server did not answer in time"),
     ],
 )
 def test_a_server_that_does_not_start_or_answer(rust_kit, put, script, reason):

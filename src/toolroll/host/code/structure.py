@@ -108,6 +108,13 @@ class Structure:
             raise languages.unknown(path)
         return tags
 
+    def parse(self, path: str, text: str, token: CancelToken | None = None) -> Tags | None:
+        """The tags of a text as if it were this file; None if its language is unknown or it cannot be parsed."""
+        data = text.encode()
+        language = languages.detect(path, data)
+        tags = self.parsers.every_tags([(language.name, data)], token)[0] if language else None
+        return None if isinstance(tags, Exception) else tags
+
     def source_of(self, path: str) -> SourceText:
         """The text of a file, in the bytes that its tags are about."""
         return SourceText(_utf8(self._files.data(path, MAX_SOURCE_BYTES), path))

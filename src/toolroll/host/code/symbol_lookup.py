@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from toolroll.host.lsp.targets import find_new_problems
 from toolroll.host.search.query import Query
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
@@ -13,21 +16,26 @@ from toolroll.text.code.syntax.model import Tag, Tags
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.edit import text_edits
+from toolroll.text.lines import counted
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure, StructureScan
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import Location
+    from toolroll.host.lsp.answers import FileReport, Location, Problem
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.code.syntax.source import SourceText
 
 T = TypeVar("T")
+CHECK_SECONDS = 20.0
+"""Time limit of the diagnostics before and after a change."""
 SERVER_SECONDS = 10.0
 """Time limit of what language servers add to an answer; then the answer is by name."""
 
 _MAX_CANDIDATES = 12
+_MAX_CHECKED = 100  # files whose diagnostics are compared
+_MAX_ERRORS = 10
 ASIDE_KINDS = frozenset({"import", "decorator"})
 """Kinds of tags that define no symbol."""
 _SOFT_ERRORS = frozenset({
@@ -94,8 +102,7 @@ class SymbolLookup:
         try:
             return ask(self.token.within(SERVER_SECONDS)), None
         except ToolError as error:
-            self.check_soft(error)
-            return None, error
+            return None, self.check_soft(error)
 
     def tagged(self, at: Location) -> DefinedSymbol | None:
         """The definition whose name is at a location."""
@@ -116,7 +123,7 @@ class SymbolLookup:
         before = symbols.receiver(Positions(self.text(target.path)).line(target.line)[: target.character - 1])
         place = SymbolPlace(target.line, target.character, "name", "", receiver=before)
         try:
-            tags = self._structure.tags_of(target.path, self.token)
+            tags = self.tags(target.path)
         except ToolError as error:
             self.check_soft(error)
             return []
@@ -146,6 +153,40 @@ class SymbolLookup:
         ]
         return found, scan
 
+    def named_file(self, wanted: Symbol, path: str) -> NamedFile:
+        """The places of a name in one file."""
+        tags = self.tags(path)
+        return NamedFile(path, tags, symbols.find_places(tags, self.source(path), wanted, path))
+
+    def check_changes(
+        self, changes: Mapping[str, tuple[str, str]], renamed: Mapping[str, str], others: Iterable[str], done: str
+    ) -> list[str]:
+        """Raise ToolError if new texts of files cause errors, in them or in others; else say what was not checked.
+
+        `changes` has the old and the new text of each file, `renamed` the old name for each new one.
+        """
+        paths = list(dict.fromkeys([*changes, *others]))[:_MAX_CHECKED]
+        old, new = (
+            {path: changes[path][at] if path in changes else self.text(path) for path in paths} for at in (0, 1)
+        )
+        token = self.token.within(CHECK_SECONDS)
+        try:
+            before = {one.path: one for one in self.servers.try_texts(old, token)}
+            after = self.servers.try_texts(new, token)
+        except ToolError as error:
+            return [f"(Not checked: {self.check_soft(error).message})"]
+        errors = [
+            f"{names.show_name(one.path)}:{problem.range.line}: {problem.message}"
+            for one in after
+            for problem in _new_errors(before[one.path], one, renamed)
+        ]
+        if errors:
+            shown = "\n".join(errors[:_MAX_ERRORS])
+            message = f"Nothing was {done}: it would cause {counted(len(errors), 'new error')}.\n{shown}"
+            raise ToolError(ErrorCode.CONFLICT, message)
+        reasons = dict.fromkeys(one.reason for one in after if one.problems is None and one.path in changes)
+        return [f"(Not checked: {reason})" for reason in reasons]
+
     def definitions_by_name(self, wanted: Collection[str]) -> dict[str, list[DefinedSymbol]]:
         """The definitions of several names in the whole workspace."""
         scan = self._structure.scan(".", wanted=lambda language: language.code, whole=False, token=self.token)
@@ -159,7 +200,7 @@ class SymbolLookup:
     def undefined(self, target: SymbolTarget) -> DefinedSymbol:
         """A symbol whose definition is no tag, such as a parameter, or is outside the workspace."""
         tag = Tag(target.name, "name", target.line, target.line, target.character, "", name_line=target.line)
-        return DefinedSymbol(target.path, tag, self._structure.tags_of(target.path, self.token))
+        return DefinedSymbol(target.path, tag, self.tags(target.path))
 
     def resolve(self, path: str) -> str:
         """A path of the call relative to the workspace."""
@@ -171,6 +212,22 @@ class SymbolLookup:
     def source(self, path: str) -> SourceText:
         return self._structure.source_of(path)
 
+    def tags(self, path: str) -> Tags:
+        return self._structure.tags_of(path, self.token)
+
+    def parse(self, path: str, text: str) -> Tags | None:
+        """The tags of a text as if it were this file; None if its language has no grammar."""
+        return self._structure.parse(path, text, self.token)
+
+    def text_or_none(self, path: str) -> str | None:
+        """The text of a file, None if there is no such file."""
+        try:
+            return self.text(path)
+        except ToolError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            return None
+
     def text(self, path: str) -> str:
         """The text of a file, as it was first read in this call."""
         if path not in self._texts:
@@ -180,11 +237,15 @@ class SymbolLookup:
                 self._texts[path] = self.source(path).data.decode("utf-8", "replace")
         return self._texts[path]
 
-    def check_soft(self, error: ToolError) -> None:
-        """Raise an error that ends the call; one of a language server does not."""
+    def check_soft(self, error: ToolError) -> ToolError:
+        """The error of a language server, in words for the answer that is given instead; raises what ends the call."""
         self.token.check()
         if error.code not in _SOFT_ERRORS:
             raise error
+        if error.code is not ErrorCode.TIMEOUT:
+            return error
+        late = "The language server did not answer in time. Ask again: it may be ready then."
+        return ToolError(ErrorCode.TIMEOUT, late)
 
     def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
         """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
@@ -200,7 +261,7 @@ class SymbolLookup:
             if column is None:
                 raise ToolError(ErrorCode.VALIDATION, f"Line {line} of {path!r} has no {name!r}. {places.hint(line)}")
             return SymbolTarget(path, line, column, name)
-        tags = self._structure.tags_of(path, self.token)
+        tags = self.tags(path)
         for tag in tags.definitions:
             if line in (tag.line, tag.name_line) and tag.kind not in ASIDE_KINDS:
                 return to_target(DefinedSymbol(path, tag, tags))
@@ -255,6 +316,21 @@ def merge_redeclared(found: Iterable[DefinedSymbol]) -> list[DefinedSymbol]:
         if key not in kept or (shared and span > kept[key].tag.end_line - kept[key].tag.line):
             kept[key] = one
     return list(kept.values())
+
+
+def _new_errors(before: FileReport, after: FileReport, renamed: Mapping[str, str]) -> list[Problem]:
+    """The errors of a report that the one before does not have, with the old names in their messages."""
+    if before.problems is None or after.problems is None:
+        return []
+    same = after.problems
+    for new, old in renamed.items():
+        same = [replace(one, message=re.sub(rf"\b{re.escape(new)}\b", old, one.message)) for one in same]
+    fresh = {id(one) for one in find_new_problems(before, replace(after, problems=same))}
+    return [
+        problem
+        for problem, one in zip(after.problems, same, strict=True)
+        if id(one) in fresh and problem.severity == "error"
+    ]
 
 
 def to_target(one: DefinedSymbol) -> SymbolTarget:

@@ -98,7 +98,7 @@ class UseFinder:
         if not chosen and where != "." and not wanted.above:
             chosen = list(defined_in(self._lookup.named_files(wanted, ".")[0]))
         if not chosen:  # a use of `x.name` counts only where something has this name
-            return FoundSymbol(symbol, where, [], [row for row in _rows(named) if row.place.sure], scan)
+            return FoundSymbol(symbol, where, [], [row for row in list_places(named) if row.place.sure], scan)
         found = FoundSymbol(symbol, where, self.group_uses(chosen, named), scan=scan)
         _sort(found, named)
         if kind == "callers":
@@ -141,8 +141,7 @@ class UseFinder:
             try:
                 callees = self._callees_by_server(group, calls[:_MAX_CALLS])
             except ToolError as error:
-                self._lookup.check_soft(error)
-                group.server, group.reason = "", error.message
+                group.server, group.reason = "", self._lookup.check_soft(error).message
                 callees = self._callees_by_name(one, calls)
             for (called, call), callee in zip(calls, callees, strict=False):
                 if callee is None:
@@ -184,14 +183,13 @@ class UseFinder:
             answer = servers.references(one.path, one.tag.name_line, one.tag.column, token)
             server = servers.program(one.path)
         except ToolError as error:
-            self._lookup.check_soft(error)
-            group.reason = error.message
+            group.reason = self._lookup.check_soft(error).message
             return
         if not answer.found:
             group.reason = f"{server} knows no uses of it"
             return
         group.server, group.complete = server, answer.complete
-        known = {row.spot: row for row in _rows(named)}
+        known = {row.spot: row for row in list_places(named)}
         for location in answer.found:
             if location.inside:
                 row = known.get((location.path, location.range.line, location.range.character)) or self._at(location)
@@ -249,10 +247,11 @@ def _sort(found: FoundSymbol, named: Sequence[NamedFile]) -> None:
             group.definitions = [row for row in group.definitions if row.path in inside]
             group.uses = [row for row in group.uses if row.path in inside]
     known = {row.spot for one in found.groups for row in (*one.definitions, *one.uses, *one.unsure)}
-    found.others = [row for row in _rows(named) if row.spot not in known]
+    found.others = [row for row in list_places(named) if row.spot not in known]
 
 
-def _rows(named: Iterable[NamedFile]) -> Iterator[UsePlace]:
+def list_places(named: Iterable[NamedFile]) -> Iterator[UsePlace]:
+    """All definitions and uses in these files."""
     for file in named:
         for place in file.places:
             yield UsePlace(file.path, place, symbols.enclosing(file.tags, place.line))

@@ -21,6 +21,7 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 from toolroll.text.lines import counted, list_some
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.state import State
     from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.requests import GitCommand, GitOutput
 
@@ -267,7 +268,7 @@ def _reached(projects: Projects, project: Project, files: list[str]) -> Affected
     for entry in found.entries:
         projects.call.token.check()
         sources[entry.path] = projects.read_text(f"{projects.root}/{entry.path}")
-    result = affected(sources, files, _load_reached(projects))
+    result = affected(sources, files, _load_reached(projects.files.state))
     return result if found.complete else replace(result, everything="there are too many files to look through")
 
 
@@ -283,12 +284,19 @@ def explain_failures(done: TestRun) -> str:
 
 def store_reached(projects: Projects, touched: Mapping[str, list[str]]) -> None:
     """Store which files each test file has reached, for the next choice of affected tests."""
-    projects.files.state.put("tests", _REACHED_FILE, json.dumps({**_load_reached(projects), **touched}).encode())
+    projects.files.state.put(
+        "tests", _REACHED_FILE, json.dumps({**_load_reached(projects.files.state), **touched}).encode()
+    )
 
 
-def _load_reached(projects: Projects) -> dict[str, list[str]]:
+def find_covering(state: State, path: str) -> list[str]:
+    """The test files that reached a file when they were last run with coverage."""
+    return sorted(test for test, files in _load_reached(state).items() if path in files)
+
+
+def _load_reached(state: State) -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        fd = os.open(_REACHED_FILE, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
+        fd = os.open(_REACHED_FILE, os.O_RDONLY | os.O_CLOEXEC, dir_fd=state.folder("tests"))
         with os.fdopen(fd, "rb") as file:
             known = json.load(file)
         return {str(test): list(map(str, files)) for test, files in known.items()}

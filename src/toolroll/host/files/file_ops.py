@@ -162,7 +162,9 @@ class OpsWorkspace(Workspace):
             self._fresh.check(where, _version(before))
         used = find_encoding(encoding) if encoding else self._kept_encoding(before)
         return self._store(
-            ContentChange(where, before, used.encode(content) if isinstance(content, str) else content, used)
+            ContentChange(
+                where, before, used.encode(content) if isinstance(content, str) else content, used, judged=self.judged
+            )
         )
 
     def save(self, draft: TextFile, made: str | SplicedBytes, note: Mapping[str, Any] | None = None) -> ContentChange:  # noqa: ARG002
@@ -170,7 +172,7 @@ class OpsWorkspace(Workspace):
         if self._content(draft.path) != draft.data:
             raise modified_error(draft.path)
         data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
-        return self._store(ContentChange(draft.path, draft.data, data, draft.encoding))
+        return self._store(ContentChange(draft.path, draft.data, data, draft.encoding, judged=self.judged))
 
     def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> tuple[str, ...]:
         changes = [self.save(draft, text, note) for draft, text, note in drafts]

@@ -64,6 +64,8 @@ class ContentChange:
     encoding: Encoding
     same: diff.Same = diff.NOTHING
     """What is known to be the same in both."""
+    judged: bool = True
+    """False where nobody wants a verdict."""
 
     @property
     def created(self) -> bool:
@@ -91,7 +93,7 @@ class ContentChange:
     @property
     def verdict(self) -> str:
         """Where the file does not parse any more, in one line; empty if it does."""
-        return find_break(self.path, self.before, self.after) if self.changed else ""
+        return find_break(self.path, self.before, self.after) if self.judged and self.changed else ""
 
 
 def read_all(fd: int, size: int) -> bytes:

@@ -76,8 +76,11 @@ class Workspace(FileReader):
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
         guess: bool = False,
+        judged: bool = True,
     ) -> None:
+        """`judged`: changes say where a file does not parse any more."""
         super().__init__(root, spill, limits, policy, guess=guess)
+        self.judged = judged
         self.state = state
         self._launcher = launcher
         self._fresh = Freshness(self.records, guard)
@@ -118,8 +121,15 @@ class Workspace(FileReader):
 
     def rewritten(self) -> list[ContentChange]:
         """What this call has changed in files that were there before, as far as it is recorded."""
-        found = self._recorder.rewritten() if self._recorder is not None else ()
-        return [ContentChange(path, before, after, self._kept_encoding(before)) for path, before, after in found]
+        return [one for one in self.changed() if not one.created]
+
+    def changed(self) -> list[ContentChange]:
+        """The same with new files."""
+        found = self._recorder.contents() if self._recorder is not None else ()
+        return [
+            ContentChange(path, before, after, self._kept_encoding(before), judged=self.judged)
+            for path, before, after in found
+        ]
 
     def draft(self, path: str, encoding: str | None = None, *, quoted: bool = False) -> TextFile:
         """The whole text file in order to change it; raises ToolError when the guard forbids that.
@@ -172,7 +182,7 @@ class Workspace(FileReader):
             raise draft.stray  # in which encoding is it to be written?
         data = draft.encoding.encode(made) if isinstance(made, str) else made.data
         same = diff.NOTHING if isinstance(made, str) else made.same
-        change = ContentChange(draft.path, draft.data, data, draft.encoding, same)
+        change = ContentChange(draft.path, draft.data, data, draft.encoding, same, self.judged)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
             with self.root.place(draft.path, check=self.may_write) as place:
@@ -195,7 +205,8 @@ class Workspace(FileReader):
                     one.new.settle()
                 for one in saves:
                     self._finish(one)
-        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:JUDGED])
+        judged = drafts[:JUDGED] if self.judged else ()
+        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in judged)
         return tuple(said for one in first if (said := find_break(*one)))
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
@@ -254,7 +265,7 @@ class Workspace(FileReader):
             used = find_encoding(encoding) if encoding else self._kept_encoding(before)
             data = content if isinstance(content, bytes) else used.encode(content)
             self._check_size(path, len(data), self._limits.write_bytes, _SPLIT)
-            change = ContentChange(place.path, before, data, used)
+            change = ContentChange(place.path, before, data, used, judged=self.judged)
             if change.changed:
                 self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)
             return change

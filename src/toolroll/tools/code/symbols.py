@@ -12,8 +12,8 @@ from toolroll.host.context import Context
 from toolroll.host.search.search import Query
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
-from toolroll.text.code.syntax import patterns
-from toolroll.text.code.syntax.symbols import Kind, SymbolQuery, SymbolRow, format_row, literal
+from toolroll.text.code.syntax import languages, patterns
+from toolroll.text.code.syntax.symbols import SymbolQuery, SymbolRow, format_row, literal
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
@@ -36,7 +36,9 @@ class Symbols:
 @tool(Effect.READ, rare=True)
 def symbols(
     ctx: Context,
-    kind: Annotated[Kind, "What to list."] = "any",
+    kind: Annotated[
+        str, "any, function, method, class, type, variable, import, call, decorator; or struct, enum, interface ..."
+    ] = "any",
     name: Annotated[str | None, Field(min_length=1), "Only this name; may be a glob or dotted."] = None,
     path: Annotated[FilePath, "Folder or file."] = ".",
     pattern: Annotated[
@@ -50,9 +52,8 @@ def symbols(
     where = ctx.structure.resolve_path(ctx.files, path)
     if pattern is not None:
         return _find_pattern(ctx, pattern, where, limit)
-    word = literal(name)
-    scan = ctx.structure.scan(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
-    wanted = SymbolQuery(kind, name)
+    word, wanted = literal(name), SymbolQuery(kind, name)
+    scan = ctx.structure.scan(where, holds=_holds(word), whole=wanted.kind == "call", include=include, token=ctx.token)
     rows: list[SymbolRow] = []
     for one, tags in scan.found:
         rows += wanted.rows(one, tags, partial(ctx.structure.source_of, one), limit - len(rows))
@@ -68,6 +69,8 @@ def _find_pattern(ctx: Context, pattern: str, where: str, limit: int) -> Symbols
         for path, matches in scan.found
         for match in matches
     ]
+    if not rows:
+        patterns.check_parsed(pattern, {known.name for path, _ in scan.found if (known := languages.by_name(path))})
     return _make_symbols(rows, limit, scan, [])
 
 

@@ -492,7 +492,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
         assert not made or base.execute("select count(*) from files").fetchone()[0] < 3000  # it had not come to its end
 
 
-@pytest.mark.parametrize("questions", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("questions", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_few_files_are_searched_here_as_ripgrep_would(
     searches: Make, monkeypatch: pytest.MonkeyPatch, questions: int
 ) -> None:

@@ -190,3 +190,17 @@ def test_what_declares_comes_after_what_does():
     files = {"lexer.c": "int step(void) { return 1; }\n", "lexer.h": "int step(void);\n"}
     assert paths(made(files).by_question("step of the lexer")) == ["lexer.c", "lexer.h"]
     assert paths(made(files).by_question("header of the lexer: step")) == ["lexer.h", "lexer.c"]
+
+
+def test_without_a_question_the_projects_own_code_comes_first():
+    vendored = {f"{folder}/engine.py": FILES["src/engine.py"] for folder in ("deps/x", "vendor", "gen/generated")}
+    users = {f"tests/test_{number}.py": "from lib import Lib\nLib().go()\n" for number in range(9)}
+    others = {"third_party/lib.py": "class Lib:\n    def go(self): ...\n", "api_pb2.py": "class Lib: ...\n"}
+    ranker = made(FILES | vendored | users | others)
+    found = paths(ranker.by_graph())
+    assert (found[0], set(found[:4])) == ("src/engine.py", {path for path in FILES if path.startswith("src/")})
+    assert [path for path in found if ranker.is_own(path)] == found[:4]
+
+
+def test_the_strongest_uses():
+    assert made().uses(["src/engine.py", "src/car.py", "src/paint.py"], 5) == {("src/car.py", "src/engine.py"): 1.0}

@@ -4,7 +4,7 @@ import pytest
 
 from toolroll import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.patterns import PatternMatch, check, literal, matches
+from toolroll.text.code.syntax.patterns import PatternMatch, check, check_parsed, literal, matches
 
 SOURCE = "é = subprocess.run(a,\n    b)\n# subprocess.run(c)\ns = 'subprocess.run(d)'\nsubprocess.call()\n".encode()
 
@@ -64,3 +64,27 @@ def test_brackets_that_do_not_close_each_other_are_refused(pattern):
 @pytest.mark.parametrize("pattern", ["foo($$$)", "print('(')", r"f('\\'', [1])", "x: &'a str", "$X", "if ($A) { $$$ }"])
 def test_brackets_that_close_each_other_are_taken(pattern):
     check(pattern)
+
+
+PARSED = [
+    ("python", "def $F($$$ARGS): $$$BODY"),
+    ("python", "class $A"),
+    ("python", "if $X: return $Y"),
+    ("c", "opened($A)"),
+    ("go", "x := call($A)"),
+    ("rust", "let $A = $B"),
+    ("java", "int f() { return $A; }"),
+]
+
+
+@pytest.mark.parametrize(("language", "pattern"), PARSED)
+def test_code_that_stands_somewhere_is_a_pattern(language, pattern):
+    check_parsed(pattern, [language])
+    check_parsed(pattern, [language, "css"])
+
+
+def test_what_is_code_of_no_language_is_refused_with_what_to_write():
+    with pytest.raises(ToolError, match=r"cannot be read\. Write code .* It is no whole code of: Python\.") as caught:
+        check_parsed("def $F $ARGS return", ["python"])
+    assert caught.value.code is ErrorCode.VALIDATION
+    check_parsed("def $F $ARGS return", [])

@@ -2,8 +2,9 @@
 
 import pytest
 
+from toolroll import ToolError
 from toolroll.text.code.syntax.source import SourceText
-from toolroll.text.code.syntax.symbols import SymbolQuery, format_row, literal
+from toolroll.text.code.syntax.symbols import SymbolQuery, format_row, literal, parse_kind
 from toolroll.text.code.syntax.tags import tags
 
 SOURCE = b"""\
@@ -45,6 +46,29 @@ ROWS = [
     ("calls", "Base", ["13: Base: def helper(): return Base()  (in helper)"]),
     ("calls", "zip.join", []),
 ]
+
+
+KIND_WORDS = [
+    *(("class", "class"), ("Classes", "class"), ("functions", "function"), ("func", "function"), ("METHOD", "method")),
+    *(("properties", "variable"), ("Field", "variable"), ("struct", "struct"), ("Interfaces", "interface")),
+    *(
+        ("enum_member", "variable"),
+        ("namespaces", "module"),
+        ("calls", "call"),
+        ("all", "any"),
+        ("constants", "constant"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("typed", "kind"), KIND_WORDS)
+def test_kinds_by_the_words_for_them(typed, kind):
+    assert parse_kind(typed) == kind
+
+
+def test_an_unknown_kind_names_the_known_ones():
+    with pytest.raises(ToolError, match=r"There is no kind 'zebra' of symbols\. There are: any, call, function, "):
+        parse_kind("zebra")
 
 
 @pytest.mark.parametrize(("kind", "name", "expected"), ROWS)

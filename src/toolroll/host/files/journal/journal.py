@@ -179,15 +179,17 @@ class Recorder:
         steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
         take_back(self._root, self._log, steps)
 
-    def rewritten(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Files that got another content, as they were before this call and are now; not those that moved."""
-        for path, (before, after, _) in net_effects(self.changes).items():
-            if before and after and before.kind == after.kind == "file" and before.content != after.content:
+    def contents(self) -> Iterator[tuple[str, bytes | None, bytes]]:
+        """Files that are new or got another content, as they were before this call and are now; not moved ones."""
+        for path, (before, after, origin) in net_effects(self.changes).items():
+            if origin or after is None or after.kind != "file" or (before and before.kind != "file"):
+                continue
+            if before is None or before.content != after.content:
                 try:
-                    contents = self._log.blobs.content(before.content), self._log.blobs.content(after.content)
+                    old = self._log.blobs.content(before.content) if before else None
+                    yield path, old, self._log.blobs.content(after.content)
                 except ToolError:  # of what was moved here, or is too old, the content is not kept
                     continue
-                yield path, *contents
 
     def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""

@@ -400,7 +400,7 @@ def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
 
 def _entry(line: Mapping[str, Any]) -> JournalEntry:
     entry = msgspec.convert(line["entry"], JournalEntry)
-    changes = *(_translate(one, _NAMED) for one in entry.changes), *expand_new_files(entry.new_files)
+    changes = (*(_translate(one, _NAMED) for one in entry.changes), *expand_new_files(entry.new_files))
     return replace(entry, changes=changes, new_files={})
 
 

@@ -25,6 +25,7 @@ class Graph:
         self._users: Counter[str] = Counter()
         self._rows: dict[str, Row] = {}
         self._even: dict[str, float] = {}
+        self._start: Mapping[str, float] | None = None
 
     def put(self, path: str, defined: Iterable[str], used: Mapping[str, int]) -> None:
         names = frozenset(name for name in defined if len(name) >= _MIN_NAME_CHARS)
@@ -48,9 +49,10 @@ class Graph:
     def users(self, name: str) -> int:
         return self._users[name]
 
-    def rank(self) -> dict[str, float]:
-        if not self._even:
-            self._even = self.rank_from(dict.fromkeys(self._defined, 1.0))
+    def rank(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The same as `rank_from`, kept for the next time; without a start, all files are alike."""
+        if not self._even or self._start != start:
+            self._start, self._even = start, self.rank_from(start or dict.fromkeys(self._defined, 1.0))
         return self._even
 
     def rank_from(self, start: Mapping[str, float], rounds: int = _MAX_ROUNDS) -> dict[str, float]:
@@ -65,7 +67,7 @@ class Graph:
             lost = 0.0
             for path, weight in here.items():
                 weight *= _DAMPING  # noqa: PLW2901
-                row = self._row(path)
+                row = self.dependencies(path)
                 for other, share in row:
                     then[other] = then.get(other, 0.0) + weight * share
                 if not row:
@@ -79,7 +81,7 @@ class Graph:
                 break
         return here
 
-    def _row(self, path: str) -> Row:
+    def dependencies(self, path: str) -> Row:
         """The files that a file depends on, with their shares of its weight."""
         row = self._rows.get(path)
         if row is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from typing import NamedTuple
 
 from toolroll.text.code.map import question
@@ -85,16 +85,39 @@ class FileRanker:
     def marks(self, path: str) -> Sequence[Mark]:
         return marks_of(self._held[path].marks)
 
+    def is_own(self, path: str) -> bool:
+        """False for tests, texts, generated code and the code of others."""
+        row = self._held[path].aside
+        return row is None or ASIDE[row].code
+
+    def uses(self, paths: Collection[str], most: int) -> dict[tuple[str, str], float]:
+        """The strongest dependencies among these files, from the user to what it uses, 1.0 for the strongest."""
+        rank, known = self._graph.rank(), set(paths)
+        flow = {
+            (path, other): rank[path] * share
+            for path in paths
+            for other, share in self._graph.dependencies(path)
+            if other in known
+        }
+        best = nlargest(most, flow, key=lambda row: (flow[row], row))
+        return {row: flow[row] / flow[best[0]] for row in best}
+
     def by_graph(self, play: Collection[str] = ()) -> FileRanking:
-        """The files that others depend on; with files in play, first those that they depend on, without themselves."""
-        found = self._of_most(self._graph.rank())
+        """The files that others depend on; with files in play, first those that they depend on, without themselves.
+
+        What the project's own code depends on counts; tests, texts and the code of others come after all of it.
+        """
+        own = {path: 1.0 for path in self._held if self.is_own(path)}
+        found = self._of_most(self._graph.rank(own))
+        found = {path: found.get(path, 0.0) for path in self._held}
         start = {path: 1.0 for path in sorted(play) if path in self._held}
         if start:
             near = self._of_most(
                 {path: share for path, share in self._graph.rank_from(start).items() if path not in start}
             )
             found = {path: near.get(path, 0.0) + _REST_SHARE * score for path, score in found.items()}
-        return _ranking(self._set_aside(found, {}), play, {})
+        least = min((found[path] for path in own), default=1.0)
+        return _ranking({path: score if path in own else least * score for path, score in found.items()}, play, {})
 
     def by_question(
         self, text: str, past: CommitHistory | None = None, play: Collection[str] = (), weights: Weights = WEIGHTS

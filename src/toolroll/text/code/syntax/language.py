@@ -23,6 +23,7 @@ class Language:
     - `decorator`: belongs to the definition after it or around it;
     - `ref.call`, `ref.type`, `ref.import`, `ref.inherit`, `ref.decorator`: a use of a name;
     - `comment`, `text`: a word in it is no use of a name;
+    - `part`: a part of a file of several languages, such as its script: listed, and no parent of what is in it;
     - `embedded`, `embedded.expression`: statements, or an expression, of the language `embeds`.
     """
 

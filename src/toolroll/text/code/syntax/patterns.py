@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from toolroll.result import ErrorCode, ToolError
@@ -15,6 +16,17 @@ _WORD = re.compile(r"[^\W\d]\w*", re.ASCII)  # the bytes of other letters depend
 _CALL = re.compile(r"[\w$:.>-]+\(.*\)", re.DOTALL)
 _STRINGS = re.compile(r"""(['"`])(?:\\.|(?!\1).)*\1""", re.DOTALL)
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
+# Where code may stand that is none alone.
+_AROUND = (
+    "{}",
+    "{};",
+    "func _() {{ {} }}",
+    "fn _() {{ {}; }}",
+    "void _() {{ {}; }}",
+    "class _ {{ {} }}",
+    "{}\n    x",
+    "{}:\n    x",
+)
 _MAX_MATCHES = 5_000  # in one source
 _MATCH_CHARS = 300
 
@@ -43,6 +55,24 @@ def check(pattern: str) -> None:
             raise _unreadable(pattern)
     if unclosed:
         raise _unreadable(pattern)
+
+
+def check_parsed(pattern: str, names: Collection[str]) -> None:
+    """ToolError for a pattern that is code of none of these languages, so that it can fit nowhere."""
+    from toolroll.text.code.syntax import grammars
+
+    code = _WILD.sub("x", pattern).strip()
+    try:
+        broken = [
+            name
+            for name in sorted(names)
+            if all(grammars.parser(name).parse(around.format(code).encode()).root_node.has_error for around in _AROUND)
+        ]
+    except ToolError:  # there is no grammar to ask
+        return
+    if names and len(broken) == len(names):
+        titles = ", ".join(languages.get(name).title for name in broken)
+        raise ToolError(ErrorCode.VALIDATION, f"{_unreadable(pattern).message} It is no whole code of: {titles}.")
 
 
 def matches(language: str, source: bytes, pattern: str) -> list[PatternMatch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import names
@@ -165,18 +165,44 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"
 
 
-Kind = Literal["any", "functions", "methods", "classes", "types", "variables", "imports", "calls", "decorators"]
-
 _KINDS: Mapping[str, frozenset[str]] = {
+    **{kind: frozenset({kind}) for kind in KINDS},
     "any": frozenset(KINDS) - {"import", "decorator"},
-    "functions": frozenset({"function", "method"}),
-    "methods": frozenset({"method"}),
-    "classes": HOLDERS,
-    "types": HOLDERS | {"type"},
-    "variables": frozenset({"variable", "constant"}),
-    "imports": frozenset({"import"}),
-    "decorators": frozenset({"decorator"}),
+    "function": frozenset({"function", "method"}),
+    "class": HOLDERS,
+    "type": HOLDERS | {"type"},
+    "variable": frozenset({"variable", "constant"}),
+    "call": frozenset({"call"}),
 }
+_SAME_KIND: Mapping[str, str] = {
+    **dict.fromkeys(("all", "symbol", "definition", "*", ""), "any"),
+    **dict.fromkeys(("func", "def", "fn", "sub", "procedure"), "function"),
+    **dict.fromkeys(("constructor", "memberfunction"), "method"),
+    **dict.fromkeys(("field", "property", "attribute", "var", "global", "enummember"), "variable"),
+    **dict.fromkeys(("const",), "constant"),
+    **dict.fromkeys(("namespace", "package"), "module"),
+    **dict.fromkeys(("structure", "record"), "struct"),
+    **dict.fromkeys(("protocol",), "interface"),
+    **dict.fromkeys(("enumeration",), "enum"),
+    **dict.fromkeys(("typealias", "typeparameter", "typedef"), "type"),
+    **dict.fromkeys(("annotation",), "decorator"),
+    **dict.fromkeys(("usage", "caller", "invocation"), "call"),
+}
+"""Other words for the kinds, those of language servers among them."""
+
+
+def parse_kind(typed: str) -> str:
+    """A kind by the word that somebody has for it, in the singular or the plural; ToolError for an unknown one."""
+    word = typed.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+    ends = ("", "s", "es")
+    for one in (word, *(word.removesuffix(end) for end in ends), f"{word.removesuffix('ies')}y"):
+        kind = _SAME_KIND.get(one, one)
+        if kind in _KINDS:
+            return kind
+    known = ", ".join(("any", "call", *KINDS))
+    raise ToolError(ErrorCode.VALIDATION, f"There is no kind {typed!r} of symbols. There are: {known}.")
+
+
 _HOLDING = frozenset({"function", "method"}) | HOLDERS
 _GLOB = re.compile(r"[*?\[\]]")
 _WORD = re.compile(r"\w+", re.ASCII)  # the bytes of other letters depend on how a file is written
@@ -201,17 +227,18 @@ class SymbolRow(NamedTuple):
 class SymbolQuery:
     """A kind, and a name that may be a glob or dotted."""
 
-    def __init__(self, kind: Kind, name: str | None = None) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, name: str | None = None) -> None:
+        """ToolError for an unknown kind."""
+        self.kind = parse_kind(kind)
         self._name = name
         self._glob = name is not None and _GLOB.search(name) is not None
 
     def rows(self, path: str, tags: Tags, source: Callable[[], SourceText], room: int) -> list[SymbolRow]:
         """All that fits; of calls, only the first `room` have their text, which is read from the source."""
-        if self._kind == "calls":
+        if self.kind == "call":
             return self._calls(path, tags, source, room)
-        found = [tag for tag in tags.of(_KINDS[self._kind]) if self._matches(tag)]
-        if self._kind == "imports":  # `import a, b` is two in one statement
+        found = [tag for tag in tags.of(_KINDS[self.kind]) if self._matches(tag)]
+        if self.kind == "import":  # `import a, b` is two in one statement
             found = list({(tag.line, tag.signature): tag for tag in reversed(found)}.values())[::-1]
         return [
             SymbolRow(path, tag.line, tag.end_line, tag.column, tag.kind, tag.name, tag.signature, tag.parent)

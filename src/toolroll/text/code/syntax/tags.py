@@ -71,9 +71,19 @@ def _read(name: str, source: bytes, *aside: str) -> _Read:
         for kind, nodes in inner.items():
             found.setdefault(kind, []).extend(_inside(nodes, _spans(parts)) if kind == "error" else nodes)
     where = SourceText(source, _spans(found.get("comment", ())))
+    sections = [_part(where, start, end) for start, end in _spans(found.pop("part", ()))]
     read = captures.assemble(where, found)
     made = TagBuilder(language, where).tags(read)  # first: it moves `name_at` behind the scope of a name
+    made = sorted([*sections, *made], key=lambda tag: tag.line) if sections else made
     return _Read(where, found, {one.name_at for one in read if one.kind not in _UNNAMED}, made)
+
+
+def _part(where: SourceText, start: int, end: int) -> Tag:
+    """A part of a file of several languages, such as the script of a component: beside what is defined in it."""
+    head = where.data[start:end].partition(b">")[0].partition(b"\n")[0]
+    name = text(head[1:].split()[0]) if head[1:].strip() else ""
+    line, column = where.spot(start)
+    return Tag(name, "element", line, where.line(end - 1), column + 1, f"{text(head)}>", name_line=line)
 
 
 def _capture(language: str, source: bytes, aside: Sequence[str]) -> _Captures:

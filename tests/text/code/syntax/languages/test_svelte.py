@@ -6,7 +6,7 @@ from toolroll.text.code.syntax.tags import tags
 def test_a_broken_script_is_told_and_a_broken_expression_is_not():
     assert tags("svelte", b"<p>a</p>\n<script>\nlet a = ;\n</script>\n").broken == 3
     found = tags("svelte", b"<p>{a +}</p>\n<script>\nlet a = 1;\n</script>\n")
-    assert (found.broken, [tag.name for tag in found.definitions]) == (0, ["a"])
+    assert (found.broken, [tag.name for tag in found.definitions]) == (0, ["script", "a"])
 
 
 def test_expressions_are_uses_and_words_are_not():

@@ -12,6 +12,7 @@ LANGUAGE = Language(
     word="$",
     constant_names="upper",
     query="""
+[(script_element) (style_element)] @part
 (script_element (raw_text) @embedded)
 (expression (svelte_raw_text) @embedded.expression)
 (if_start condition: (svelte_raw_text) @embedded.expression)

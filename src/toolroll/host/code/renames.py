@@ -1,0 +1,182 @@
+"""Plan a rename: edits of a language server, completed and checked, or by syntax where nothing is ambiguous."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, SymbolTarget, defined_in, merge_redeclared
+from toolroll.host.code.symbol_uses import UsePlace, list_places
+from toolroll.host.lsp.answers import FileEdits
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.code.syntax import collisions, resolution
+from toolroll.text.code.syntax.resolution import BY_NAME, LIKELY, DefinedSymbol
+from toolroll.text.code.syntax.symbols import Symbol
+from toolroll.text.edit.text_edits import Edit
+from toolroll.text.positions import Positions
+
+if TYPE_CHECKING:
+    from toolroll.host.lsp.answers import Location
+
+_MAX_SHOWN = 10
+_MEMBER_SCORE = 4  # from here on the class of the receiver is known
+
+_Spot = tuple[str, int, int]
+
+
+@dataclass(slots=True)
+class RenamePlan:
+    """The edits of a rename, and the places in code that have the name and are left."""
+
+    files: list[FileEdits]
+    server: str = ""
+    """The language server that resolved them; without one they are by name."""
+    added: int = 0
+    """Edits by name besides those of the server."""
+    others: list[UsePlace] = field(default_factory=list)
+    reason: str = ""
+
+
+class RenamePlanner:
+    """Plans renames on behalf of one call; nothing is changed."""
+
+    def __init__(self, lookup: SymbolLookup) -> None:
+        self._lookup = lookup
+
+    def plan(self, target: SymbolTarget, new: str, language: str | None) -> RenamePlan:
+        """The edits that rename a symbol everywhere; ToolError when the new name is taken."""
+        named = self._lookup.named_files(Symbol(target.name), ".")[0] if target.name else []
+        plan = self._by_server(target, new, language, named)
+        edited = {file.path: [edit.start for edit in file.edits] for file in plan.files}
+        spots = {spot for file in plan.files for spot in _spots(file)}
+        plan.others = [row for row in list_places(named) if row.spot not in spots]
+        if plan.files and new != target.name:
+            symbol = target.symbol or next(iter(self._lookup.define(target)), None)
+            self._check_free(symbol, new, {path: self._lines(path, starts) for path, starts in edited.items()})
+        return plan
+
+    def _by_server(
+        self, target: SymbolTarget, new: str, language: str | None, named: Sequence[NamedFile]
+    ) -> RenamePlan:
+        servers, token, place = self._lookup.servers, self._lookup.token, (target.path, target.line, target.character)
+        program, failed = self._lookup.ask(lambda _: servers.program(target.path, language))
+        if program is None or failed:
+            return self._by_name(target, new, named, failed.message if failed else "")
+        try:
+            files = servers.rename(*place, new, token, language)
+        except ToolError as error:
+            self._lookup.token.check()
+            started = any(one.program == program for one in servers.running())
+            if started and error.code is not ErrorCode.TIMEOUT:
+                raise
+            return self._by_name(target, new, named, error.message)
+        plan = RenamePlan(files, program)
+        if files:
+            found, _ = self._lookup.ask(lambda part: servers.references(*place, part, language).found)
+            self._add(plan, self._missed(target, files, found or (), named), new)
+        return plan
+
+    def _missed(
+        self, target: SymbolTarget, files: Sequence[FileEdits], found: Iterable[Location], named: Sequence[NamedFile]
+    ) -> list[_Spot]:
+        """Places that belong to the symbol and that the edits leave out."""
+        covered = {spot for file in files for spot in _spots(file)}
+        texts = {file.path: Positions(file.text) for file in files}
+        missed = []
+        for one in found:
+            spot = (one.path, one.range.line, one.range.character)
+            places = texts.get(one.path) or Positions(self._lookup.text(one.path)) if one.inside else None
+            if places and spot not in covered and places.word(*spot[1:]) == target.name and not _covers(files, spot):
+                missed.append(spot)
+        symbol = target.symbol
+        if symbol is None or symbol.owner is not None or resolution.family(symbol.tags.language) != "c":
+            return missed
+        # A server that does not know how C files are built misses prototypes and uses in files it cannot relate.
+        return list(dict.fromkeys([*missed, *self._linked(symbol, named, covered)]))
+
+    def _linked(self, symbol: DefinedSymbol, named: Sequence[NamedFile], covered: set[_Spot]) -> list[_Spot]:
+        """The places of a name in C that the linker gives to the same symbol."""
+        apart = [one for one in defined_in(named) if one.tag.signature.startswith("static ") and one != symbol]
+        found = []
+        for file in named:
+            static = any(one.path == file.path for one in apart)
+            for place in file.places:
+                spot = (file.path, place.line, place.column)
+                own = resolution.score(symbol, file.path, file.tags, self._lookup.text(file.path), place)
+                if spot not in covered and not static and place.receiver is None and own >= LIKELY:
+                    found.append(spot)
+        return found
+
+    def _by_name(self, target: SymbolTarget, new: str, named: Sequence[NamedFile], reason: str) -> RenamePlan:
+        """Edits by syntax; ToolError where a use could be of something else."""
+        defined = self._lookup.define_by_name(target)
+        if len(merge_redeclared(defined)) != 1:
+            raise ToolError(ErrorCode.UNSUPPORTED, f"{reason} By syntax alone it is not clear what to rename.")
+        symbol = defined[0]
+        every = list(defined_in(named))
+        own = [one for one in every if merge_redeclared([symbol, one]) in ([symbol], [one])]
+        rivals = [one for one in every if one not in own]
+        spots: list[_Spot] = [(one.path, one.tag.name_line, one.tag.column) for one in own]
+        unclear: list[str] = []
+        for row in list_places(named):
+            if row.place.definition:
+                continue
+            file = next(one for one in named if one.path == row.path)
+            text = self._lookup.text(row.path)
+            at, score = resolution.choose_definition([*own, *rivals], row.path, file.tags, text, row.place)
+            member = row.place.receiver is not None and symbol.owner is not None
+            if at is None or at >= len(own):
+                continue
+            if score <= BY_NAME or (member and score < _MEMBER_SCORE):
+                unclear.append(f"{row.path}:{row.place.line}")
+            else:
+                spots.append(row.spot)
+        if unclear:
+            shown = ", ".join(unclear[:_MAX_SHOWN]) + ", ..." * (len(unclear) > _MAX_SHOWN)
+            message = f"{reason} By syntax alone it is not clear whether these are uses of {target.name!r}: {shown}."
+            raise ToolError(ErrorCode.UNSUPPORTED, f"{message} Nothing was changed.")
+        plan = RenamePlan([], reason=reason)
+        self._add(plan, [(path, line, column) for path, line, column in spots], new, len(target.name))
+        return plan
+
+    def _add(self, plan: RenamePlan, spots: Sequence[_Spot], new: str, length: int = 0) -> None:
+        """Add edits of the name at these places."""
+        for path, line, column in spots:
+            file = next((one for one in plan.files if one.path == path), None)
+            if file is None:
+                file = FileEdits(path, self._lookup.text(path), [])
+                plan.files.append(file)
+            places = Positions(file.text)
+            start = places.offset(line, column)
+            file.edits.append(Edit(start, start + (length or len(places.word(line, column))), new))
+        plan.added += len(spots)
+
+    def _lines(self, path: str, starts: Iterable[int]) -> list[int]:
+        places = Positions(self._lookup.text(path))
+        return sorted({places.position(start).line for start in starts})
+
+    def _check_free(self, symbol: DefinedSymbol | None, new: str, edited: Mapping[str, list[int]]) -> None:
+        for path, lines in edited.items():
+            file = self._lookup.named_file(Symbol(new), path)
+            taken = collisions.find_collision(symbol, path, file.tags, file.places, self._lookup.text(path), lines)
+            if taken is not None:
+                raise ToolError(
+                    ErrorCode.CONFLICT,
+                    f"{new!r} exists already, in {path}:{taken.line}: {taken.text}. Nothing was renamed: give another "
+                    "name.",
+                )
+
+
+def _spots(file: FileEdits) -> list[_Spot]:
+    places = Positions(file.text)
+    return [(file.path, at.line, at.character) for edit in file.edits for at in (places.position(edit.start),)]
+
+
+def _covers(files: Sequence[FileEdits], spot: _Spot) -> bool:
+    """Whether an edit replaces the character at a place."""
+    for file in files:
+        if file.path == spot[0]:
+            at = Positions(file.text).offset(*spot[1:])
+            return any(edit.start <= at < edit.end for edit in file.edits)
+    return False

@@ -1,0 +1,39 @@
+"""Find the problems that a change of files has caused: those of the new texts without those of the old ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from toolroll.host.lsp.answers import FileReport, Problem
+from toolroll.host.lsp.diagnostics import check
+from toolroll.host.lsp.targets import find_new_problems
+
+if TYPE_CHECKING:
+    from toolroll.host.lsp.client import LspClient
+    from toolroll.host.runtime.cancellation import CancelToken
+
+
+def find_caused(
+    client: LspClient, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken, deadline: float
+) -> dict[str, list[Problem]]:
+    """The new problems by file; a file that is in `after` alone is one that uses the others, and stays the same."""
+    old_texts = {**after, **before}
+    try:
+        old = check(client, old_texts, token, deadline)
+    finally:  # whatever happened, the server has the texts that the files have
+        for path, text in after.items():
+            client.show(path, text)
+    new = check(client, after, token, deadline)
+    found: dict[str, list[Problem]] = {}
+    for path, problems in new.items():
+        known = old.get(path)
+        if isinstance(problems, list) and isinstance(known, list):
+            reports = FileReport(path, old_texts[path], known), FileReport(path, after[path], problems)
+            found[path] = [one for one in find_new_problems(*reports) if _is_sure(one, client.server.sure)]
+    return found
+
+
+def _is_sure(problem: Problem, sure: str) -> bool:
+    return problem.severity == "error" and re.match(sure, f"{problem.code}: {problem.message}") is not None

@@ -1,0 +1,86 @@
+"""What a change of one source means for others, seen by its text alone: changed signatures, unused imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_HEADER = re.compile(
+    r"^[ \t]*(?:\w+(?:\(\w+\))?[ \t]+){0,3}?(?:def|func|function|fn|fun)\b[ \t]*\*?[ \t]*"
+    r"(?:\([^()\n]*\)[ \t]*)?([\w$]+)[ \t]*(?:<[^>\n]*>|\[[^\]\n]*\])?\(",
+    re.MULTILINE,
+)
+_IMPORT = re.compile(
+    r"^(?:import[ \t][^\n(]+|from[ \t]+\S+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n(]+))[^\n]*$", re.MULTILINE
+)
+_WORD = re.compile(r"\w+")
+_KEYWORDS = re.compile(r"\b(?:def|func|function|fn|fun|class|import|from)\b")
+_COMMENTS = ("#", "//", "*", "/*")
+_MAX_SIGNATURE_CHARS = 2_000
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+class ChangedFunctions(NamedTuple):
+    """Functions of one source whose parameters are others than before, and those that are gone."""
+
+    changed: list[str]
+    removed: list[str]
+
+
+def find_changed_functions(before: str, after: str) -> ChangedFunctions:
+    """Compare the functions of two texts of a source, where a keyword such as `def` or `func` begins them."""
+    old, new = _signatures(before), _signatures(after)
+    changed = [name for name, said in old.items() if name in new and not said <= new[name]]
+    return ChangedFunctions(changed, [name for name in old if name not in new])
+
+
+def is_call(line: str, name: str) -> bool:
+    """Whether a line that holds `name(` calls it: it is no definition, import or comment."""
+    before = line.partition(f"{name}(")[0]
+    return not line.lstrip().startswith(_COMMENTS) and not _KEYWORDS.search(before)
+
+
+def find_unused_imports(path: str, before: str, after: str) -> dict[str, int]:
+    """Names that a Python source imports and has nowhere else, with their lines; not those unused before."""
+    name = path.rpartition("/")[2]
+    if not name.endswith(".py") or name == "__init__.py":  # there, an import is for others
+        return {}
+    found = _unused(after)
+    known = _unused(before) if found else {}
+    return {name: line for name, line in found.items() if name not in known}
+
+
+def _unused(source: str) -> Mapping[str, int]:
+    """What is imported at the upper level (not in `try` or `if`, which have their reasons) and stands nowhere else."""
+    words = Counter(_WORD.findall(source))
+    found: dict[str, int] = {}
+    for statement in _IMPORT.finditer(source):
+        try:
+            node = ast.parse(statement[0]).body[0]
+        except (SyntaxError, ValueError):
+            continue
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or "noqa" in statement[0]:
+            continue
+        line = source.count("\n", 0, statement.start()) + 1
+        for alias in node.names:  # `import a.b` runs a module, and `import a as a` gives it to others
+            bound = alias.asname or alias.name
+            if words[bound] == 1 and bound.isidentifier() and getattr(node, "module", "") != "__future__":
+                found[bound] = line
+    return found
+
+
+def _signatures(source: str) -> dict[str, set[str]]:
+    """The parameters of each function by its name; functions of one name are taken together."""
+    found: dict[str, set[str]] = {}
+    for header in _HEADER.finditer(source):
+        depth, end = 1, header.end()
+        for end in range(header.end(), min(len(source), header.end() + _MAX_SIGNATURE_CHARS)):
+            depth += _BRACKETS.get(source[end], 0)
+            if not depth:
+                break
+        inner = "".join(source[header.end() : end].split()).rstrip(",")
+        found.setdefault(header[1], set()).add(inner)
+    return found

@@ -1,0 +1,94 @@
+"""Edit code by symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from toolroll.host.code.symbol_edits import Action, SymbolEditor
+from toolroll.host.context import Context
+from toolroll.host.files.reader import TextFile
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import diff
+from toolroll.tool import Effect, tool
+
+_DONE: dict[Action, str] = {"move": "moved", "delete": "deleted"}  # what is checked for new errors
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolFileDiff:
+    """What changes in one file."""
+
+    path: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditedSymbol:
+    """The files that an edit of a symbol has changed, or would."""
+
+    symbol: str
+    action: Action
+    files: list[SymbolFileDiff]
+    preview: bool
+    note: str
+
+    def __str__(self) -> str:
+        done = "Would do" if self.preview else "Done"
+        head = f"{done}: {self.action.replace('_', ' ')} {self.symbol}."
+        return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
+
+
+@tool(Effect.READ | Effect.WRITE, rare=True)
+def edit_symbol(
+    ctx: Context,
+    action: Annotated[Action, "What to do; a move takes the imports along, only what is unused is deleted."],
+    symbol: Annotated[str | None, Field(min_length=1, max_length=500), "Definition, such as Parser.parse."] = None,
+    path: Annotated[FilePath | None, "File or folder that has it."] = None,
+    line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
+    text: Annotated[str | None, "New code: for replace the whole definition."] = None,
+    to: Annotated[FilePath | None, "File to move it to."] = None,
+    *,
+    preview: Annotated[bool, "Show what would change, and change nothing."] = False,
+) -> EditedSymbol:
+    """Replace, move or delete a definition, or insert code beside it. All files change, or none."""
+    lookup = ctx.lookup
+    target = lookup.locate("edit_symbol", symbol, path, line, None)
+    found = lookup.define(target)
+    if not found:
+        raise ToolError(ErrorCode.NOT_FOUND, f"There is no definition of {target.name!r} in the workspace.")
+    change = SymbolEditor(lookup).plan(action, found[0], text, to)
+    files = [SymbolFileDiff(one, diff.unified(*texts)) for one, texts in change.texts.items()]
+    notes = change.notes if preview else [*change.notes, *_save(ctx, action, change.texts)]
+    return EditedSymbol(found[0].tag.path, action, files, preview, "\n".join(notes))
+
+
+def _save(ctx: Context, action: Action, texts: dict[str, tuple[str, str]]) -> list[str]:
+    """Write all files, unless a move or deletion causes errors; the notes about them."""
+    files, notes = ctx.files.at("."), []
+    drafts: list[tuple[TextFile, str, dict[str, Any]]] = []
+    new = [path for path, (old, _) in texts.items() if not old and not ctx.tree.exists(path)]
+    for path, (old, made) in texts.items():
+        if path not in new:
+            drafts.append((files.draft(path), made, {}))
+            if drafts[-1][0].text != old:
+                raise ToolError(ErrorCode.CONFLICT, f"{path!r} was changed meanwhile. Nothing was done: do it again.")
+    created = [_create(ctx, path, texts[path][1]) for path in new]  # servers see no file that is not there
+    try:
+        if action in _DONE:
+            notes = ctx.lookup.check_changes(texts, {}, [], _DONE[action])
+        return [*notes, *files.save_all(drafts)]
+    except BaseException:
+        for path in created:
+            ctx.tree.delete(path, recursive=True)
+        raise
+
+
+def _create(ctx: Context, path: str, text: str) -> str:
+    """Write a new file; the file, or the first folder that was made for it."""
+    parts = path.split("/")
+    above = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    first = next(one for one in above if not ctx.tree.exists(one))
+    ctx.files.at(".").write(path, text, overwrite=False)
+    return first

@@ -1,0 +1,146 @@
+"""The line about a change of files: what it has caused, and never later than its budget."""
+
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.host.lsp.conftest import FAKE
+from tests.waiting import until
+from toolroll import Kit
+from toolroll.host.code import verdicts
+from toolroll.host.runtime.cancellation import CancelToken
+
+TY = pytest.mark.skipif(not (Path(sys.executable).parent / "ty").exists(), reason="ty is not installed")
+A = "import os\n\n\ndef f(x: int) -> int:\n    return x\n\n\ndef g() -> str:\n    return os.getcwd()\n"
+FILES = {"a.py": A, "b.py": "from a import f\n\nprint(f(1))\n", "tests/test_a.py": "from a import g\n"}
+FAULTS = [
+    ("return x", "return (x", "a.py does not parse any more, line 5: '(' was never closed."),
+    ("return x", "return y", "New problem (ty): a.py:5: Name `y` used when not defined [unresolved-reference]."),
+    (
+        "def f(x: int)",
+        "def f(x: int, y: int)",
+        "New problem (ty): b.py:3: No argument provided for required parameter `y` of function `f` [missing-argument]. "
+        '1 call of `f`, in 1 file: references {"symbol": "f"}.',
+    ),
+    (
+        "return x",
+        "return 'x'",
+        'New problem (ty): a.py:5: Return type does not match returned value: expected `int`, found `Literal["x"]` '
+        "[invalid-return-type].",
+    ),
+    ("os.getcwd()", "'x'", "Imported but not used: os (a.py:1)."),
+    ("def f(x: int)", "def f(x: int, y: int = 1)", '1 call of `f`, in 1 file: references {"symbol": "f"}.'),
+    ("return x", "return x + 1", ""),
+]
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A busy machine may need longer for a verdict; that is not what these tests are about."""
+    monkeypatch.setattr(verdicts, "BUDGET_S", 60.0)
+    monkeypatch.setattr(verdicts, "_CHECK_S", 60.0)
+
+
+def last_line(result):
+    """The last line of a result, if that is none of a diff."""
+    assert result.ok, result.text
+    line = result.text.split("\n")[-1]
+    return "" if line.startswith((" ", "+", "-", "@")) else line
+
+
+@TY
+@pytest.mark.usefixtures("patient")
+def test_a_change_says_what_it_has_caused(ws, put, tmp_path):
+    put(FILES)
+    with Kit(ws, state_dir=tmp_path / "state") as kit:
+        kit.call("diagnostics", {"files": ["a.py"]})
+        first = kit.call("edit", {"path": "a.py", "old": "return x", "new": "return x + 2"})
+        assert last_line(first) == 'Tests, by their name: tests/test_a.py: tests {"affected": true}.'
+        kit.call("undo", {})
+        for old, new, said in FAULTS:
+            assert last_line(kit.call("edit", {"path": "a.py", "old": old, "new": new})) == said
+            kit.call("undo", {})
+        created = kit.call("write", {"path": "c.py", "content": "from a import h\n\nh()\n"})
+        assert last_line(created) == "New problem (ty): c.py:1: Module `a` has no member `h` [import-not-found]."
+
+
+@TY
+@pytest.mark.usefixtures("patient")
+def test_a_server_is_started_for_later_changes(ws, put, tmp_path, monkeypatch):
+    monkeypatch.setattr(verdicts, "_START_DELAY_S", 0.0)
+    put({"a.py": A})
+    with Kit(ws, state_dir=tmp_path / "state") as kit:
+        assert last_line(kit.call("edit", {"path": "a.py", "old": "return x", "new": "return y"})) == ""
+        assert until(lambda: kit.context().servers.warm("a.py"))
+        said = last_line(kit.call("edit", {"path": "a.py", "old": "def g()", "new": "def h()"}))
+        assert said == "New problem (ty): a.py:5: Name `y` used when not defined [unresolved-reference]."
+
+
+@pytest.mark.parametrize(("level", "said"), [("off", ""), ("syntax", "a.py does not parse any more, line 4: ")])
+def test_less_may_be_configured(ws, put, level, said):
+    put(FILES)
+    with Kit(ws, settings=Kit(ws).settings.override(verdict=level)) as kit:
+        result = kit.call("edit", {"path": "a.py", "old": "def f(x: int)", "new": "def f((x: int)"})
+        assert last_line(result).startswith(said)
+        assert kit.call("edit", {"path": "a.py", "old": "os.getcwd()", "new": "'x'"}).text.count("not used") == 0
+
+
+def serve_badly(ws, folder, manner):
+    """Put a server for TypeScript first on PATH that behaves in this manner; it may read the workspace alone."""
+    folder.mkdir()
+    program = folder / "tsc"
+    (ws / "fake").write_bytes(FAKE.read_bytes())
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ws}/fake" "{manner}"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def run_session(ws, folder, manner, monkeypatch):
+    """Some edits with a bad server: their lines, and the seconds of the longest."""
+    (ws / "a.ts").write_text("let a = 1;\n")
+    monkeypatch.setenv("PATH", serve_badly(ws, folder, manner))
+    said, slowest = [], 0.0
+    with Kit(ws, state_dir=folder / "state") as kit:
+        kit.context().servers.start("a.ts", CancelToken())
+        for number in range(6):
+            began = time.monotonic()
+            result = kit.call("write", {"path": "a.ts", "content": f"let a = {number};\nlet bad = 1;\n" * (number + 1)})
+            slowest = max(slowest, time.monotonic() - began)
+            said.append(last_line(result))
+            time.sleep(0.15)
+    return said, slowest
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize(
+    ("manner", "seconds", "word"),
+    [
+        ("hang", 0.2, "tsc does not answer: changes are not checked with it any more."),
+        ("dies", 0.2, ""),
+        ("late", 20.0, "Of an earlier change: New problem (tsc): a.ts:2: bad line 2"),
+    ],
+)
+def test_no_call_waits_longer_than_its_budget(tmp_path_factory, monkeypatch, manner, seconds, word):
+    monkeypatch.setattr(verdicts, "_CHECK_S", seconds)
+    monkeypatch.setattr(verdicts, "_SEARCH_S", 0.1)
+    said, slowest = run_session(
+        tmp_path_factory.mktemp("ws"), tmp_path_factory.mktemp("f") / "bin", manner, monkeypatch
+    )
+    assert slowest < verdicts.BUDGET_S + 0.5
+    assert word in " ".join(said)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_sessions_with_a_bad_server(tmp_path_factory, monkeypatch):
+    path, late = os.environ["PATH"], []
+    for number in range(100):
+        monkeypatch.setenv("PATH", path)
+        manner = ("hang", "dies", "late")[number % 3]
+        folders = tmp_path_factory.mktemp("ws"), tmp_path_factory.mktemp("f") / "bin"
+        late.append(run_session(*folders, manner, monkeypatch)[1])
+    assert max(late) < verdicts.BUDGET_S + 0.5
