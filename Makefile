@@ -82,9 +82,9 @@ clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencod
 	$(BIN)/python -m tests.npm.node tests/clients/npm/*.json
 	$(BIN)/pytest -m "slow or not slow" tests/clients
 
-toolchains: $(VENV)/.dev-stamp ## run `tests` and `lint` with the real jest, vitest, eslint, prettier, and Go and Rust of PATH
+toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runners and linters; TOOLS=folder has what is not on PATH
 	$(BIN)/python -m tests.npm.node tests/toolchains/package.json
-	$(BIN)/pytest -m slow -rs tests/toolchains
+	TOOLCHAINS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

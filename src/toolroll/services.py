@@ -16,7 +16,6 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
-from toolroll.host.code.verdicts import Verdicts
 from toolroll.host.context import Deferred
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.capture.capture import Capture
     from toolroll.host.code.structure import Structure
+    from toolroll.host.code.verdicts import Verdicts
     from toolroll.host.files.file_ops import FileOps
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.forks import Forks
@@ -173,11 +173,11 @@ class Services:
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)
-        self.verdicts = self._open_verdicts() if profile.verdicts and settings.verdict == "full" else None
-        if self.verdicts is not None:
-            closing.callback(self.verdicts.close)
+        judged = profile.verdicts and settings.verdict == "full"
+        self.verdicts = _defer(closing, self._open_verdicts) if judged else None
 
     def _open_verdicts(self) -> Verdicts:
+        from toolroll.host.code.verdicts import Verdicts
         from toolroll.host.dev.tests import find_covering
 
         running = cast("Deferred", self.servers)
@@ -259,6 +259,7 @@ class Services:
     def prepare(self) -> None:
         """Open what nearly every session uses."""
         _ = self.search.grep
+        _ = self.verdicts and self.verdicts.judge
 
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.

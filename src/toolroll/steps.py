@@ -8,14 +8,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolroll.dialect import View
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
-from toolroll.host.code.verdicts import Verdicts
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
@@ -23,6 +22,9 @@ from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError, as_tool_error
+
+if TYPE_CHECKING:
+    from toolroll.host.code.verdicts import Verdicts
 
 _CALL_SECONDS = Limits().call_seconds
 _AFTER_SECONDS = 60  # of a call, after its command has ended

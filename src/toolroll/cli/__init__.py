@@ -10,11 +10,10 @@ import importlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 from toolroll.cli.command import Command, UsageError, make_parser, parse
+from toolroll.host.runtime.exit_signals import exit_on
 
 __all__ = ["COMMANDS", "main"]
 
@@ -32,7 +31,8 @@ _WHERE = {
     "rewind": "journal.REWIND",
     "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
-    "models": "models.COMMAND",
+    "memory": "knowledge.MEMORY_COMMAND",
+    "models": "knowledge.MODELS_COMMAND",
     "config": "config.COMMAND",
     "map": "code_map.COMMAND",
     "doctor": "doctor.COMMAND",
@@ -57,7 +57,7 @@ class _Commands(Mapping[str, Command]):
 
 COMMANDS = _Commands()
 _GC_THRESHOLD = 100_000  # allocations; imports make many objects and no garbage, so the usual 700 only take time
-_USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS, _SIGTERM_STATUS = 2, 130, 141, 143
+_USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS = 2, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        with _exit_on_sigterm():
+        with exit_on(signal.SIGTERM):
             status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except UsageError as error:
@@ -89,23 +89,6 @@ def _fill_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-
-
-@contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the program as an interrupt does, after running commands are ended."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(*_: object) -> None:
-        raise SystemExit(_SIGTERM_STATUS)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _run(argv: list[str]) -> int:

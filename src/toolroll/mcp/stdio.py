@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, StdioSession
 from toolroll.mcp.wire import Line, LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
 
-_SIGHUP_STATUS = 129
 _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
 _POLL_S = 0.01
 
@@ -34,7 +34,7 @@ def serve(
     `on_roots` gets the client's roots, `on_client` what the client says of itself; `on_listed` is called after the
     client got its first list of tools.
     """
-    with _pipes() as (source, target), _exit_on_sighup():
+    with _pipes() as (source, target), exit_on(signal.SIGHUP):
         server = _Server(backend, source, target, on_roots, on_client, on_listed)
         try:
             server.run()
@@ -128,23 +128,6 @@ def _pipes() -> Iterator[tuple[int, int]]:
         os.dup2(source, 0)
         os.dup2(target, 1)
         os.close(target)  # `source` stays open: a thread may still read it
-
-
-@contextlib.contextmanager
-def _exit_on_sighup() -> Iterator[None]:
-    """End the server in order when the terminal closes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(*_: object) -> None:
-        raise SystemExit(_SIGHUP_STATUS)
-
-    before = signal.signal(signal.SIGHUP, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def _ignore(number: int) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 
-def _refuse(uri: str) -> NoReturn:
+def refuse_reference(uri: str) -> NoReturn:
     """Schemas of remote tools are untrusted: a `$ref` to a file or an address is never followed."""
     raise ValueError(f"a schema may not refer to {uri!r}")
 
@@ -83,7 +83,7 @@ class Checker:
     def _validator(self) -> jsonschema_rs.Validator:
         import jsonschema_rs
 
-        return jsonschema_rs.validator_for(self.schema, retriever=_refuse)
+        return jsonschema_rs.validator_for(self.schema, retriever=refuse_reference)
 
 
 _PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})

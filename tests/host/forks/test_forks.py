@@ -23,7 +23,7 @@ from toolroll.host.forks import overlay
 from toolroll.text.files.changes import describe_changes
 
 with closing(overlay.MountTable()) as mounts:
-    KINDS = ["copy", *([] if overlay.why_not("/tmp", mounts) else ["overlay"])]
+    KINDS = ["copy", *([] if overlay.why_not(f"{tempfile.gettempdir()}/ws", mounts) else ["overlay"])]
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -22,6 +23,9 @@ import pytest
 from tests.host.http.web import AUTHORITY, Server, redirect, reply
 from tests.host.network.file_server import put_wheel, serve_files
 from toolroll import Kit, Policy
+from toolroll.host.approval.guard import Guard
+from toolroll.host.network.command_network import CommandNetwork
+from toolroll.host.runtime.launcher import Sandbox
 from toolroll.host.sandbox.keeper import why_no_sockets
 from toolroll.host.sandbox.network import Network
 from toolroll.policy.rules import Environment
@@ -104,6 +108,20 @@ def test_another_host_is_refused_and_the_result_says_how_to_allow_it(open_kit: O
     )
     assert (failed.count("one.example.com"), failed.count("To allow it")) == (3, 1)
     assert "Commands may not" not in bash(kit, "true")
+
+
+def test_a_command_is_not_told_what_a_job_was_refused(open_kit: Open, served: Server, confined: str) -> None:
+    kit = open_kit(served.host)
+    wait = "until [ -e {} ]; do sleep 0.02; done"
+    job = f"{wait.format('begun')}; {GET} https://job.example.com/; touch over"
+    number = kit.call("bash", {"command": job, "background": True}).data["job"]
+    own = bash(kit, f"touch begun; {GET} https://own.example.com/; {wait.format('over')}")
+    other = kit.call("job", {"action": "output", "id": number, "wait": 10}).text
+    hosts = [
+        set(re.findall(r"\w+.example.com", re.findall(r"may not reach (.*)\. To", one)[0])) for one in (own, other)
+    ]
+    both = {"own.example.com", "job.example.com"}
+    assert hosts == ([both] * 2 if confined == "landlock" else [{"own.example.com"}, {"job.example.com"}])
 
 
 def test_a_new_host_is_asked_about(open_kit: Open, served: Server) -> None:
@@ -198,6 +216,40 @@ def test_programs_that_know_no_proxy_find_named_hosts_by_a_name_server(
         assert told.startswith("Exit code: 1\nCommands may not reach other.example.org. To allow it, the user sets ")
         assert bash(kit, "cat /etc/resolv.conf") == "nameserver 127.0.0.1"
         assert "Commands may not" not in bash(kit, f"{_DIRECT} http://nodots/")
+
+
+def test_a_host_that_does_not_answer_is_named(open_kit: Open) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    told = bash(open_kit(f"127.0.0.1:{port}"), f"{GET} http://127.0.0.1:{port}/")
+    assert told.endswith(f"127.0.0.1:{port} does not answer: Connection refused."), told
+
+
+def test_a_name_that_leads_to_a_private_address_is_refused(open_kit: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolroll.host.network.gate.look_up", lambda *_: ["192.168.1.1"])
+    told = bash(open_kit("inside.example.com"), f"{GET} https://inside.example.com/")
+    assert told.endswith(
+        "'inside.example.com' was not reached, because 'inside.example.com' is not at a public address."
+    )
+
+
+def test_a_port_that_is_in_use_is_not_served_and_the_rest_is(
+    ws: Path, tmp_path: Path, served: Server, bubblewrap: Sandbox
+) -> None:
+    """The name server's port and a named one, taken by somebody else in the network of the commands."""
+    with ExitStack() as stack:
+        group = bubblewrap.group()
+        stack.callback(group.close)
+        for kind, port in ((False, 8080), (True, 53)):
+            taken = group.make_socket(socket.AF_INET, datagrams=kind)
+            assert taken is not None
+            stack.enter_context(taken).bind(("127.0.0.1", port))
+        network = CommandNetwork(Guard(Policy(network=f"127.0.0.1:8080,{served.host}"), "code"), {}, [str(ws)])
+        stack.callback(network.close)
+        assert "http_proxy" in network.open(lambda: group, str(tmp_path))
+        dialled = group.dial("127.0.0.1", served.port)
+        assert dialled is not None
+        dialled.close()
 
 
 def test_without_names_there_is_no_proxy(open_kit: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -228,3 +229,10 @@ def test_a_workspace_inside_of_what_is_read_and_the_other_way_round(
     script = "cat ../a; (echo x > ../b) 2>/dev/null; echo x > b && echo x > .venv/b && cat b"
     assert run(bubblewrap, script, access=access, cwd=inner) == (0, "ax\n")
     assert sorted(path.name for path in (tmp_path / "tools").rglob("b")) == ["b", "b"]
+
+
+def test_a_workspace_in_the_second_temporary_folder_has_its_own_path(run, bubblewrap):
+    """Without one in it, that folder is a link to the first."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        found = run(bubblewrap, "pwd -P; touch /var/tmp/x", access=AccessRules((folder,)), cwd=folder)
+        assert (found, os.path.exists("/var/tmp/x")) == ((0, f"{folder}\n"), False)

@@ -484,6 +484,11 @@ def test_multiprocessing_works_where_shared_memory_is_unused(
     memory = tmp_path / "memory"
     memory.mkdir()
     assert confined_start._is_unused((str(memory),))
+    (memory / "folder").mkdir(0o700)
+    assert confined_start._is_unused((str(memory),))
+    (memory / "folder/file").touch()
+    assert not confined_start._is_unused((str(memory),))
+    (memory / "folder/file").unlink()
     (memory / "other").touch(0o600)
     assert not confined_start._is_unused((str(memory),))
     assert not confined_start._is_unused((str(tmp_path / "gone"),))
@@ -491,7 +496,10 @@ def test_multiprocessing_works_where_shared_memory_is_unused(
     monkeypatch.setattr(confined_start, "_is_unused", lambda _: True)
     assert go(landlock.group(), SHARED) == ["[0, 2, 4]", "[1]"]
     monkeypatch.setattr(confined_start, "_is_unused", lambda _: False)
-    assert go(landlock.group(), "tried('x', lambda: open('/dev/shm/toolroll-test', 'w'))") == ["x EACCES"]
+    later = landlock.group()
+    assert go(later, "tried('x', lambda: open('/dev/shm/toolroll-test', 'w'))") == ["x EACCES"]
+    monkeypatch.setattr(confined_start, "_is_unused", lambda _: True)
+    assert go(later, SHARED) == ["[0, 2, 4]", "[1]"]
 
 
 def test_a_flood_of_calls_is_slowed_down(monkeypatch: pytest.MonkeyPatch) -> None:

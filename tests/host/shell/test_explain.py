@@ -41,6 +41,16 @@ def test_the_cause_and_the_setting_are_named(open_kit, confined, seen, command, 
     assert [one for one in said if one.startswith("The sandbox")] == ([line.format(**names)] if line else [])
 
 
+@pytest.mark.parametrize("code", ["Lock()", "Value('B')"])
+def test_shared_memory_that_others_use_is_named(open_kit, landlock, monkeypatch, code):
+    monkeypatch.setattr("toolroll.host.sandbox.confined_start._is_unused", lambda _: False)
+    kit = open_kit(policy=Policy(sandbox="landlock"))
+    command = f'/usr/bin/python3 -c "import multiprocessing as m; m.{code}"'
+    assert (
+        kit.call("bash", {"command": command}).text.splitlines()[-1].startswith("Other programs have files in /dev/shm")
+    )
+
+
 def test_a_protected_path_is_named(open_kit, ws, bubblewrap):
     subprocess.run(["git", "init", "-q"], cwd=ws, check=True)
     kit = open_kit(policy=Policy(sandbox="bubblewrap"))

@@ -13,6 +13,7 @@ from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import REFS
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.walk import FOLDER
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.names import show_name
@@ -112,11 +113,8 @@ class GitRefs:
 
     def _walk(self, git: int, folder: str, known: Mapping[str, tuple[tuple[int, ...], Refs]], found: Refs) -> None:
         with suppress(OSError):
-            fd = os.open(folder, FOLDER, dir_fd=git)
-            try:
+            with closing_fd(os.open(folder, FOLDER, dir_fd=git)) as fd:
                 entries = [(one.name, one.is_dir(follow_symlinks=False)) for one in os.scandir(fd)]
-            finally:
-                os.close(fd)
             for name, is_folder in entries:
                 if is_folder:
                     self._walk(git, f"{folder}{name}/", known, found)

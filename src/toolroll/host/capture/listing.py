@@ -259,17 +259,20 @@ def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | 
 
 
 def split_differences(before: Listing, after: Listing, most: int) -> tuple[Differences, NewFiles]:
-    """`differences`, but of new regular files only the first ones, about `most`, and the others by folder."""
-    found: Differences = {}
+    """`differences`, but if there are more than `most` new regular files, these apart, by folder."""
+    changed = sorted(_folder_differences(before, after))
     more: NewFiles = {}
-    for folder, old, new in sorted(_folder_differences(before, after)):
+    for folder, old, new in changed:
         fresh = {name: new[name] for name in new.keys() - old.keys()} if old else new
         files = {name: stamp for name, stamp in fresh.items() if stamp[0] & _KIND == stat.S_IFREG}
-        if len(files) > most:
+        if files:
             more[folder] = files
-            rest = {name: stamp for name, stamp in new.items() if name not in files}
-        else:
-            most, rest = most - len(files), new
+    if sum(map(len, more.values())) <= most:
+        more = {}
+    found: Differences = {}
+    for folder, old, new in changed:
+        apart = more.get(folder, {})
+        rest = {name: stamp for name, stamp in new.items() if name not in apart} if apart else new
         found |= {path: (was, now) for path, was, now in _differing(folder, old, rest)}
     return found, more
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.shell.interpreter import walk_up
 from toolroll.result import ErrorCode, ToolError
 
@@ -70,11 +71,8 @@ class Projects:
         return next((os.path.normpath(path) for path in paths if os.access(path, os.X_OK)), None)
 
     def file_names(self, folder: str) -> set[str]:
-        fd = self.files.root.folder(folder)
-        try:
+        with closing_fd(self.files.root.folder(folder)) as fd:
             return set(os.listdir(fd))
-        finally:
-            os.close(fd)
 
     def read_text(self, path: str) -> str:
         """The text of a small file; empty when it cannot be read."""

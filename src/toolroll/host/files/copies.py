@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolroll.host.files.trust import examine
 from toolroll.host.files.walk import Walk
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.text.patch.write import FileVersions
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -69,8 +70,7 @@ class Copies:
         self.close()
 
     def _fill(self, workspace: str) -> None:
-        fd = os.open(workspace, _FOLDER)
-        try:
+        with closing_fd(os.open(workspace, _FOLDER)) as fd:
             for seen in Walk(fd, hidden=True):
                 target = os.path.join(self._first, seen.path)
                 if seen.kind == "directory":
@@ -81,8 +81,6 @@ class Copies:
                     self.notes.append("The workspace is a linked worktree, so the copies have no repository.")
                 else:
                     self._copy(seen.open(), target)
-        finally:
-            os.close(fd)
         repository = os.path.join(workspace, ".git")
         if os.path.isdir(repository) and not os.path.islink(repository):
             shutil.copytree(repository, os.path.join(self._first, ".git"), symlinks=True)
@@ -110,15 +108,12 @@ class Copies:
 
 def _files(folder: str) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """Each regular file with its content and permissions, as git records them."""
-    fd = os.open(folder, _FOLDER)
-    try:
+    with closing_fd(os.open(folder, _FOLDER)) as fd:
         for seen in Walk(fd, hidden=True):
             if seen.kind == "file":
                 with os.fdopen(seen.open(), "rb") as file:
                     mode = os.fstat(file.fileno()).st_mode
                     yield seen.path, (file.read(), 0o755 if mode & stat.S_IXUSR else 0o644)
-    finally:
-        os.close(fd)
 
 
 def remove_tree(path: str) -> None:

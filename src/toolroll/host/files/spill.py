@@ -8,6 +8,7 @@ import threading
 import time
 
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.state import State
 
 PREFIX = "spill:"
@@ -99,11 +100,8 @@ class SpillWriter:
         """Bytes of the file, also after `close`; OSError when it was removed since."""
         if self._fd is not None:
             return os.pread(self._fd, most, offset)
-        fd = os.open(self._name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
-        try:
+        with closing_fd(os.open(self._name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)) as fd:
             return os.pread(fd, most, offset)
-        finally:
-            os.close(fd)
 
     def close(self) -> None:
         """Write no more. The file stays."""

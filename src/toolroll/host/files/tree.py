@@ -17,6 +17,7 @@ from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link", "other"]
@@ -120,12 +121,9 @@ class FileTree:
     def _remove(self, fd: int, name: str, path: str) -> None:
         """Remove one name and all below it, the deepest first."""
         if _item(fd, name, path).kind == "directory":
-            below = os.open(name, _OPEN, dir_fd=fd)
-            try:
+            with closing_fd(os.open(name, _OPEN, dir_fd=fd)) as below:
                 for inner in os.listdir(below):
                     self._remove(below, inner, f"{path}/{inner}")
-            finally:
-                os.close(below)
         recorder = self._files.recorder
         with recorder.removing(fd, name, path) if recorder else nullcontext():
             if _item(fd, name, path).kind == "directory":
@@ -240,8 +238,7 @@ class FileTree:
 
     def _count(self, place: PathHandle, path: str, recursive: bool) -> int:
         """How many entries a folder is, itself included; none of them may be protected."""
-        fd = os.open(place.name, _OPEN, dir_fd=place.fd)
-        try:
+        with closing_fd(os.open(place.name, _OPEN, dir_fd=place.fd)) as fd:
             count = 1
             for item in _items(fd, place.path, 200, CancelToken()):
                 if not recursive:
@@ -251,8 +248,6 @@ class FileTree:
                     )
                 self._files.may_write(tuple(item.path.split("/")))
                 count += 1
-        finally:
-            os.close(fd)
         return count
 
     def _copy(self, old: PathHandle, new: PathHandle, token: CancelToken, count: int) -> int:

@@ -17,6 +17,7 @@ from toolroll.host.forks.place import STATE, ForkHome, ForkPlace
 from toolroll.host.forks.repository import GIT, RepositoryMerge, RepositoryState, read_repository
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.forks.views import CopyView, ForkKind, ForkView, Node, OverlayView, find_node
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.files.changes import Change
 
@@ -85,11 +86,8 @@ class Fork:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         """A descriptor of its workspace, which is not kept: there may be many forks."""
-        fd = os.open(self.path, FOLDER)
-        try:
+        with closing_fd(os.open(self.path, FOLDER)) as fd:
             yield fd
-        finally:
-            os.close(fd)
 
     def accept(self, rows: Sequence[ForkChange], repository: RepositoryState | None) -> None:
         """Take these differences as merged: later ones are compared with what the workspace has there now."""
@@ -171,14 +169,11 @@ def _make_view(base: Root, place: ForkPlace, max_bytes: int, kind: ForkKind | No
             why = f"the kernel says {error.strerror!r}"
         if kind is not None:
             raise _unsupported(kind, why)
-    target = os.open(place.workspace, FOLDER)
-    try:
+    with closing_fd(os.open(place.workspace, FOLDER)) as target:
         reflink = kind != "copy" and can_reflink(base.fd, target)
         if kind == "reflink" and not reflink:
             raise _unsupported(kind, "the file system of the workspace, or of the user's cache, has no reflinks")
         return CopyView(base.fd, target, TreeCopy(max_bytes, reflink, skip))
-    finally:
-        os.close(target)
 
 
 def _unsupported(kind: str, why: str) -> ToolError:
@@ -247,10 +242,7 @@ def _describe_kind(base: Root, place: ForkPlace) -> str:
             return "by overlay: one mount, nothing is copied"
         except OSError as error:
             why = f"no overlay: {error.strerror}"
-    target = os.open(place.workspace, FOLDER)
-    try:
+    with closing_fd(os.open(place.workspace, FOLDER)) as target:
         if can_reflink(base.fd, target):
             return f"by reflinks: contents are shared until they change ({why})"
-    finally:
-        os.close(target)
     return f"by copies of all files, up to the limit fork_bytes ({why}; no reflinks)"

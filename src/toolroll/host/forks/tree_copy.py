@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.versions import digest
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.result import ErrorCode, ToolError
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -180,11 +181,8 @@ def open_folder(name: str, above: int) -> Iterator[int]:
 
 @contextmanager
 def _opened(name: str, flags: int, above: int) -> Iterator[int]:
-    fd = os.open(name, flags, 0o600, dir_fd=above)
-    try:
+    with closing_fd(os.open(name, flags, 0o600, dir_fd=above)) as fd:
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -23,7 +23,7 @@ from toolroll.host.forks.tree_copy import (
     TreeCopy,
     open_folder,
 )
-from toolroll.host.runtime.dir_entries import open_dir
+from toolroll.host.runtime.dir_entries import closing_fd, open_dir
 
 ForkKind = Literal["overlay", "reflink", "copy"]
 
@@ -109,14 +109,11 @@ class OverlayView(ForkView):
 
     def touched(self, base: int, fork: int) -> Iterator[str]:
         seen: set[str] = set()
-        upper = os.open(self._upper, FOLDER)
-        try:
+        with closing_fd(os.open(self._upper, FOLDER)) as upper:
             for path, whole in overlay.list_changed(upper):
                 seen.add(path)
                 if whole:
                     seen.update(one for side in (base, fork) for one in beneath(side, path))
-        finally:
-            os.close(upper)
         yield from seen
 
     def is_moved(self, path: str, base: Node | None, replaced: Container[str]) -> bool:

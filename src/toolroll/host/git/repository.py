@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
@@ -267,12 +268,9 @@ def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
 def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
     """Where the repository of a working tree keeps its own files; OSError when there is no .git."""
     where = "/".join((*parts, ".git"))
-    fd = root.open(where, PATH)
-    try:
+    with closing_fd(root.open(where, PATH)) as fd:
         mode = os.fstat(fd).st_mode
         own = root.real(fd)
-    finally:
-        os.close(fd)
     if stat.S_ISREG(mode):
         own = _resolve_pointer(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -283,11 +281,8 @@ def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
 
 
 def _text(root: Root, where: str) -> str:
-    fd = root.file(where)
-    try:
+    with closing_fd(root.file(where)) as fd:
         return os.read(fd, 5000).decode("utf-8", "surrogateescape")
-    finally:
-        os.close(fd)
 
 
 def _resolve_pointer(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:

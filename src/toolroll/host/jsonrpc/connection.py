@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.jsonrpc.framing import Framing, MessageTooLargeError, NotProtocolError, RpcDict
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.processes import exit_status
 from toolroll.text.terminal import clean
 
@@ -157,13 +158,9 @@ class Connection:
     def end_input(self) -> None:
         """Close the server's stdin. The pipe is replaced, not closed: the thread may be about to write to it."""
         stdin = self._process.stdin
-        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            with self._lock:
-                if self.gone is None and stdin is not None and not stdin.closed:
-                    os.dup2(null, stdin.fileno(), inheritable=False)
-        finally:
-            os.close(null)
+        with closing_fd(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)) as null, self._lock:
+            if self.gone is None and stdin is not None and not stdin.closed:
+                os.dup2(null, stdin.fileno(), inheritable=False)
 
     def _put(self, message: RpcDict) -> None:
         if self.gone is not None:

@@ -6,9 +6,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
+
+from toolroll.schema.check import refuse_reference
 
 _MAX_DESCRIPTION_CHARS = 2_000
 _MAX_TEXT_CHARS = 1_000
@@ -124,15 +126,10 @@ def _find_problem(schema: Any) -> str:
     import jsonschema_rs
 
     try:
-        jsonschema_rs.validator_for(schema, retriever=_refuse)
+        jsonschema_rs.validator_for(schema, retriever=refuse_reference)
     except ValueError as error:  # an invalid schema, or one with an external reference
         return visible(f"its schema cannot be used: {str(error).splitlines()[0]}", 300)
     return ""
-
-
-def _refuse(uri: str) -> NoReturn:
-    """A schema is untrusted: a `$ref` to a file or an address is never followed."""
-    raise ValueError(f"a schema may not refer to {uri!r}")
 
 
 def _depths(value: Any, depth: int) -> Iterator[int]:

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 from toolroll.host.network.variables import cache_variables, plain_address, proxy_variables, route_variables
@@ -35,6 +36,8 @@ class CommandNetwork:
         self._lock = threading.Lock()
         self.gate: HostGate | None = None
         self._servers: list[ProxyServer | NameServer] = []
+        self._proxy = ""  # its URL where each command may have its own address of it
+        self._commands = count()
         self._addresses: dict[str, str] = {}
         """Of names that commands have looked up."""
 
@@ -47,6 +50,17 @@ class CommandNetwork:
         if "CARGO_HOME" in found:
             self._write_cargo_settings(found["CARGO_HOME"])
         return {name: value for name, value in found.items() if name not in self._guard.policy.environment.set}
+
+    def mark(self, variables: Mapping[str, str]) -> tuple[dict[str, str], str]:
+        """The variables of one more command, with an address of the proxy of its own; and that address, if any."""
+        if not self._proxy:
+            return {**variables}, ""
+        from toolroll.host.network.proxy import COMMAND_ADDRESSES
+
+        high, low = divmod(next(self._commands) % 60_000, 250)
+        address = f"{COMMAND_ADDRESSES}{high}.{low + 1}"
+        url = self._proxy.replace("127.0.0.1", address)
+        return {name: url if value == self._proxy else value for name, value in variables.items()}, address
 
     def close(self) -> None:
         with self._lock:
@@ -69,16 +83,17 @@ class CommandNetwork:
         with self._lock:
             proxy = self._environ.get(PROXY, "")
             gate = HostGate(named, self._guard, shown=names, proxy=proxy, credentials=credentials)
-            port = self._listen(sandbox, gate, "127.0.0.1", 0)
+            separate = self._serve_names(sandbox, gate)
+            port = self._listen(sandbox, gate, "0.0.0.0" if separate else "127.0.0.1", 0)
             if not port:
                 return {}
             self.gate = gate
+            self._proxy = f"http://127.0.0.1:{port}" if separate else ""
             for place in opened(named):
                 host, _, number = place.rpartition(":")
                 # Programs do not use a proxy for it, and mean their own loopback by it.
                 if host in _LOOPBACK and not sandbox.open_port(int(number)):
                     self._listen(sandbox, gate, host.strip("[]"), int(number), f"http://{place}/")
-            self._serve_names(sandbox, gate)
         return {
             **proxy_variables(port, self._environ),
             **route_variables(packages.variables, gate.credential, credentials),
@@ -104,23 +119,24 @@ class CommandNetwork:
         self._servers.append(server)
         return server.port
 
-    def _serve_names(self, sandbox: Sandbox, gate: HostGate) -> None:
-        """Start a name server, if commands have a network of their own, in which we may use its port."""
+    def _serve_names(self, sandbox: Sandbox, gate: HostGate) -> bool:
+        """Whether commands have a network of their own; start a name server there, if we may use its port."""
         from toolroll.host.network.name_server import NameServer
 
         try:
             sock = sandbox.make_socket(socket.AF_INET, datagrams=True)
         except OSError:
-            return
+            return False
         if sock is None:
-            return
+            return False
         try:
             sock.bind(_NAME_SERVER)
         except OSError:
             sock.close()
-            return
+            return True
         self._servers.append(NameServer(sock, lambda name: self._find_address(sandbox, gate, name)))
         sandbox.set_resolver(_NAME_SERVER[0])
+        return True
 
     def _find_address(self, sandbox: Sandbox, gate: HostGate, name: str) -> str:
         """The address of the loopback at which the ports of a host are served; empty if it may not be reached."""

@@ -43,6 +43,7 @@ class _Refusal:
     at: float
     place: str
     why: str  # a sentence; empty where the setting would allow it
+    at_proxy: str = ""  # the address by which the command knows the proxy
 
 
 class HostGate:
@@ -78,27 +79,30 @@ class HostGate:
         self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
-    def connect(self, url: str) -> socket.socket:
-        """A connection to the host of a URL, at an address that was judged; UnreachedError if there is none."""
+    def connect(self, url: str, at_proxy: str = "") -> socket.socket:
+        """A connection to the host of a URL, at an address that was judged; UnreachedError if there is none.
+
+        `at_proxy` is the address at which a command has asked the proxy for it, if only one command has that.
+        """
         try:
             target = urls.parse(url)
         except ValueError as error:
-            raise self._refuse(url[:200], f"{error}") from None
+            raise self._refuse(url[:200], f"{error}", at_proxy) from None
         place = name_host(target.host, target.port)
         # Before anything is asked or looked up: a name can carry data out.
-        self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place)
+        self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place, at_proxy)
         if target.port not in self.ports(target.host) and not self._agreed(place):
-            self._refusals.append(_Refusal(time.time(), place, ""))
+            self._refusals.append(_Refusal(time.time(), place, "", at_proxy))
             raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
         deadline = Deadline(self.token, _CONNECT_SECONDS)
         try:
             verdict = urls.judge(url, self._resolve or (lambda name: look_up(name, deadline)), self._allow)
-            self._check(verdict, place)
+            self._check(verdict, place, at_proxy)
             exchange = Exchange(deadline, verdict.addresses, target.host, 0)
             return self._backend.connect_tcp(target.host, target.port, exchange).socket
         except (OSError, ToolError) as error:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
-            self._refusals.append(_Refusal(time.time(), place, why))
+            self._refusals.append(_Refusal(time.time(), place, why, at_proxy))
             raise UnreachedError(why, allowed=True) from error
 
     def agreed_since(self, since: float) -> bool:
@@ -106,12 +110,12 @@ class HostGate:
         with self._asking:
             return self._agreed_at >= since
 
-    def connect_tls(self, place: urls.Target, credential: Credential) -> ssl.SSLSocket:
+    def connect_tls(self, place: urls.Target, credential: Credential, at_proxy: str = "") -> ssl.SSLSocket:
         """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
         name = name_host(place.host, place.port)
         if credential.problem:
-            raise self._refuse(name, credential.problem)
-        connected = self.connect(place.url)
+            raise self._refuse(name, credential.problem, at_proxy)
+        connected = self.connect(place.url, at_proxy)
         try:
             connected.settimeout(_CONNECT_SECONDS)
             if self._trust is None:
@@ -119,7 +123,7 @@ class HostGate:
             return self._trust.wrap_socket(connected, server_hostname=place.host.strip("[]"))
         except (OSError, ValueError) as error:
             connected.close()
-            raise self._refuse(name, f"TLS with it failed: {error}") from None
+            raise self._refuse(name, f"TLS with it failed: {error}", at_proxy) from None
 
     def credential(self, url: str) -> Credential | None:
         """The credential for requests to the host of a URL; None if it has none."""
@@ -137,11 +141,15 @@ class HostGate:
         """Remember that a command has looked for a host that it may not reach."""
         self._refusals.append(_Refusal(time.time(), host, ""))
 
-    def lines(self, since: float) -> list[str]:
-        """What was refused since then, in words, once a command has ended; what was agreed to for it is over."""
+    def lines(self, since: float, at_proxy: str = "") -> list[str]:
+        """What was refused since then, in words, once a command has ended; what was agreed to for it is over.
+
+        With the address at which a command knows the proxy: without what is known to be another command's.
+        """
         with self._asking:
             self._answers.clear()
-        found = [one for one in tuple(self._refusals) if one.at >= since]
+        ours = ("", at_proxy)
+        found = [one for one in tuple(self._refusals) if one.at >= since and (not at_proxy or one.at_proxy in ours)]
         places = list(dict.fromkeys(one.place for one in found if not one.why))
         told = [f"Commands may not reach {', '.join(places)}. {self._how(places)}"] if places else []
         return [*told, *dict.fromkeys(one.why for one in found if one.why)]
@@ -150,12 +158,12 @@ class HostGate:
         wanted = format_network((*self._shown, *places))
         return f'To allow it, the user sets network = "{wanted}" in toolroll.toml, or gives it as --network.'
 
-    def _check(self, verdict: urls.UrlVerdict, place: str) -> None:
+    def _check(self, verdict: urls.UrlVerdict, place: str, at_proxy: str) -> None:
         if verdict.decision != "allow":
-            raise self._refuse(place, verdict.reason)
+            raise self._refuse(place, verdict.reason, at_proxy)
 
-    def _refuse(self, place: str, why: str) -> UnreachedError:
-        self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}."))
+    def _refuse(self, place: str, why: str, at_proxy: str) -> UnreachedError:
+        self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}.", at_proxy))
         return UnreachedError(f"{place!r} is not reached, because {why}.")
 
     def _agreed(self, place: str) -> bool:

@@ -25,6 +25,8 @@ _PAUSE_SECONDS = 0.1
 _END_SECONDS = 2.0  # for a connection to end with its server
 _MAX_HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 256 * 1024
+COMMAND_ADDRESSES = "127.65."
+"""Addresses of the loopback at which the proxy is, one for each command."""
 _SOCKS, _SOCKS_CONNECT = 5, 1
 _SOCKS_DENIED, _SOCKS_UNREACHABLE, _SOCKS_UNSUPPORTED, _SOCKS_NO_METHOD = 2, 4, 7, 0xFF
 _OF_ONE_HOP = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"host")
@@ -55,7 +57,9 @@ class ProxyServer:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
         self._listener.close()
-        for thread in tuple(self._threads):
+        with self._lock:
+            threads = tuple(self._threads)
+        for thread in threads:
             thread.join(_END_SECONDS)
 
     def _start(self, work: Callable[[], None]) -> None:
@@ -66,8 +70,9 @@ class ProxyServer:
                 self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name="toolroll proxy", daemon=True)
-        self._threads.add(thread)
-        thread.start()
+        with self._lock:  # one that is not started yet cannot be waited for
+            self._threads.add(thread)
+            thread.start()
 
     def _accept(self) -> None:
         while True:
@@ -134,7 +139,7 @@ class ProxyServer:
             self._serve_credential(client, (method, kept, rest), urls.parse(url), credential)
             return
         try:
-            server = self._gate.connect(url)
+            server = self._gate.connect(url, _own_address(client))
         except UnreachedError as error:
             _answer(client, "502 Bad Gateway" if error.allowed else "403 Forbidden", str(error))
             return
@@ -152,7 +157,7 @@ class ProxyServer:
         """Send a request over TLS, with the credential of its host."""
         target = replace(place, scheme="https", port=443 if place.port == 80 else place.port)
         try:
-            server = self._gate.connect_tls(target, credential)
+            server = self._gate.connect_tls(target, credential, _own_address(client))
         except UnreachedError as error:
             _answer(client, "502 Bad Gateway", str(error))
             return
@@ -179,7 +184,7 @@ class ProxyServer:
             client.sendall(_socks_answer(_SOCKS_UNSUPPORTED))
             return
         try:
-            server = self._gate.connect(f"https://{host}:{port}/")
+            server = self._gate.connect(f"https://{host}:{port}/", _own_address(client))
         except UnreachedError as error:
             client.sendall(_socks_answer(_SOCKS_UNREACHABLE if error.allowed else _SOCKS_DENIED))
             return
@@ -228,6 +233,12 @@ class _Way:
         if self._ended and not self._piece and not self.over:
             self.over = True
             self._target.shutdown(socket.SHUT_WR)
+
+
+def _own_address(client: socket.socket) -> str:
+    """The address of the proxy that one command alone has; empty where the client has used another."""
+    address = str(client.getsockname()[0])
+    return address if address.startswith(COMMAND_ADDRESSES) else ""
 
 
 def _read_head(client: socket.socket) -> tuple[bytes, bytes]:

@@ -72,6 +72,15 @@ class DirEntry:
 
 
 @contextmanager
+def closing_fd(fd: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
 def open_dir(root: int, parts: Parts) -> Iterator[int]:
     """A descriptor of the folder at `parts` beneath `root`, to reach its entries by; OSError if links lead there."""
     fd = os.dup(root)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 from toolroll.result import ToolError
 
@@ -267,15 +268,12 @@ def _tells_children() -> bool:
 
 
 def _content(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(path, os.O_RDONLY | os.O_CLOEXEC)) as fd:
         data = more = os.read(fd, 65536)
         while len(more) > 2048:  # the kernel gives such a file by the page, and a short part is the last
             more = os.read(fd, 65536)
             data += more
         return data
-    finally:
-        os.close(fd)
 
 
 def _from_proc(pid: int) -> Process | None:

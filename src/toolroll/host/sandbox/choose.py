@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, Sandbox, read_output
 from toolroll.host.sandbox.tiers import OwnThread, Tier, Unconfined
 from toolroll.result import ErrorCode, ToolError
@@ -175,8 +176,7 @@ def _run(sandbox: Sandbox, folder: str, access: AccessRules, argv: Sequence[str]
     """The exit status and the output of a short command of our own."""
     from toolroll.host.files.openat import STEP
 
-    cwd = os.open(folder, STEP)
-    try:
+    with closing_fd(os.open(folder, STEP)) as cwd:
         process = sandbox.spawn(
             access,
             argv,
@@ -186,8 +186,6 @@ def _run(sandbox: Sandbox, folder: str, access: AccessRules, argv: Sequence[str]
             stdout=PIPE,
             stderr=STDOUT,
         )
-    finally:
-        os.close(cwd)
     with process:
         said, ended = read_output(process, _SECONDS)
     if not ended:

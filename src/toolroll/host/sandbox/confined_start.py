@@ -130,6 +130,7 @@ class LandlockSandbox(Sandbox):
             )
         }
         self._keeper: SocketKeeper | None = None
+        self._shares_memory = False
         self._shared: tuple[str, ...] = ()
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -140,7 +141,7 @@ class LandlockSandbox(Sandbox):
         from toolroll.host.sandbox.keeper import SocketKeeper, why_no_sockets
 
         other = copy.copy(self)
-        other._shared = _MEMORY if _is_unused(_MEMORY) else ()
+        other._shares_memory = True
         other._keeper = None if why_no_sockets() else SocketKeeper(self._kernel, self._machine.numbers)
         return other
 
@@ -205,6 +206,8 @@ class LandlockSandbox(Sandbox):
 
     def _ruleset(self, access: AccessRules) -> int:
         """A descriptor, for the caller to close, of the rules for this access; those used last are kept."""
+        if self._shares_memory and not self._shared and _is_unused(_MEMORY):
+            self._shared = _MEMORY  # from now on, for commands of the group may have some there themselves
         if access.terminal:  # the next one of this name is another
             return landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
         own = system()
@@ -249,16 +252,30 @@ def _rules(access: AccessRules, shared: tuple[str, ...]) -> list[tuple[str, int]
 
 
 def _is_unused(folders: tuple[str, ...]) -> bool:
-    """Whether no program has anything in these folders that a command could open: Landlock grants a folder whole."""
+    """Whether no program has anything in these folders that a command could open: Landlock grants a folder whole.
+
+    A folder in them with nothing in it counts for nothing.
+    """
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
-                found = [entry.stat(follow_symlinks=False) for entry in entries]
+                found = list(entries)
+            used = [one.stat(follow_symlinks=False) for one in found if not _is_empty_folder(one)]
         except OSError:
             return False
-        if any(one.st_uid == os.geteuid() or one.st_mode & 0o077 for one in found):
+        if any(one.st_uid == os.geteuid() or one.st_mode & 0o077 for one in used):
             return False
     return True
+
+
+def _is_empty_folder(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_dir(follow_symlinks=False):
+        return False
+    try:
+        with os.scandir(entry.path) as entries:
+            return next(entries, None) is None
+    except PermissionError:  # somebody else's: its mode says who may open what is in it
+        return False
 
 
 def _check(access: AccessRules) -> None:

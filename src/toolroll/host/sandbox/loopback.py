@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from toolroll.host.files.openat import PATH
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.sandbox.listening import (
     Address,
     File,
@@ -73,12 +74,9 @@ class Loopback:
         family = _family(name)
         if family == socket.AF_UNIX:
             _check_path(name)
-            folder = os.open(f"/proc/{pid}/cwd", PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
+            with closing_fd(os.open(f"/proc/{pid}/cwd", PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
                 mask = _umask(pid)
                 run_apart(lambda: self._bind_file(fd, name, folder, mask, confine))
-            finally:
-                os.close(folder)
         elif family == socket.AF_NETLINK:
             self._call("bind", fd, struct.pack("=HHII", socket.AF_NETLINK, 0, 0, 0))
         else:
@@ -103,12 +101,9 @@ class Loopback:
     def destination(self, name: bytes, pid: int) -> Iterator[bytes]:
         """The name to connect to instead of the one that was given, within the block; OSError if that may not be."""
         if _family(name) == socket.AF_UNIX:
-            fd = os.open(_check_path(name, pid), PATH | os.O_CLOEXEC)
-            try:
+            with closing_fd(os.open(_check_path(name, pid), PATH | os.O_CLOEXEC)) as fd:
                 self._check_file(fd)
                 yield struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{fd}\0".encode()
-            finally:
-                os.close(fd)
         else:
             address, port = _parse(name)
             yield _build(self._find_server(address, port), port)

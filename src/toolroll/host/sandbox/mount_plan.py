@@ -19,7 +19,7 @@ from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, System, real, 
 from toolroll.host.runtime.launcher import AccessRules, is_beneath, outermost
 from toolroll.result import ErrorCode, ToolError
 
-_TEMP = "/tmp"
+_TEMP, _LONG_TEMP = "/tmp", "/var/tmp"
 _TEMP_BYTES = 512 << 20
 _SHARED = f"{DEV}/shm"
 _MODIFIERS = ("--perms", "--size")
@@ -46,10 +46,12 @@ def _plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: boo
         # What is in these two is memory of no process, so that no limit counts it: they must have a size themselves.
         _SHARED: (*size, "--tmpfs", _SHARED),
         _TEMP: (*size, "--tmpfs", _TEMP),
-        "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
+        _LONG_TEMP: ("--symlink", "../tmp", _LONG_TEMP),
     }
     changed = resolve_paths(write)
     shown = resolve_paths((*own.folders, *own.files, *own.etc, *read))
+    if any(is_beneath(path, _LONG_TEMP) for path in (*changed, *shown)):  # by a link it would have another path
+        found[_LONG_TEMP] = (*size, "--tmpfs", _LONG_TEMP)
     for path in outermost(path for path in shown if not any(is_beneath(path, one) for one in (*changed, PROC, DEV))):
         found[path] = ("--ro-bind-try", path, path)
     for path in outermost(changed):

@@ -119,6 +119,8 @@ class StartedCommand:
     """Its environment without what earlier commands have exported."""
     gate: HostGate | None = None
     """Knows which hosts commands were refused."""
+    proxy: str = ""
+    """The address of the proxy that only this command has, if it has one."""
     access: AccessRules | None = None
     """What it may reach."""
 
@@ -129,7 +131,7 @@ class StartedCommand:
 
     def refused(self) -> list[str]:
         """Which hosts commands were refused since it was started, in words."""
-        return [] if self.gate is None else self.gate.lines(self.at)
+        return [] if self.gate is None else self.gate.lines(self.at, self.proxy)
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -206,7 +208,7 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            first, began = self._first_environment(argv, writes), time.time()
+            (first, proxy), began = self._network.mark(self._first_environment(argv, writes)), time.time()
             env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
@@ -227,7 +229,7 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, given, self._network.gate, access
+        told = *watched.notes, given, self._network.gate, proxy, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def dial(self, host: str, port: int) -> socket.socket | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from toolroll.host.files.file_ops import OpsRoot
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.shell.command_launcher import SealedText, StartedCommand, Word, Writes
 from toolroll.host.shell.command_result import CommandRun, Completed, ShownOutput
 from toolroll.host.shell.shell import Shell
@@ -167,13 +168,9 @@ class ExecShell(Shell):
         """The folder of a command, relative to the workspace; SecurityError for one outside of it."""
         if self._files is not None:
             return self._files.names_of(cwd)
-        import os
 
-        fd = self._launcher.folder(cwd)
-        try:
+        with closing_fd(self._launcher.folder(cwd)) as fd:
             return "/".join(self._root.real(fd)) or "."
-        finally:
-            os.close(fd)
 
     def _start(self, argv: Sequence[Word], **how: Any) -> StartedCommand:
         refuse(argv, how)

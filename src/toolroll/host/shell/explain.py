@@ -17,6 +17,10 @@ _OWN_TEMP = ("/tmp", "/var/tmp", "/dev/shm")  # under bubblewrap each command ha
 
 
 _OF_ROOT = ("mount", "chroot", "setns", "bpf", "perf_event_open")
+_MEMORY = (
+    "Other programs have files in /dev/shm: until those are gone, commands under Landlock have no shared memory. "
+    "Under bubblewrap commands have their own."
+)
 _AWAY = "The sandbox keeps commands away from {!r}. The settings `readable` and `roots` add folders."
 
 
@@ -30,6 +34,8 @@ def explain(output: str, launched: StartedCommand) -> str:
         return ""
     if refused := launched.refused():
         return refused[-1]
+    if launched.tier == Tier.LANDLOCK and "_multiprocessing.SemLock(" in output and "Permission denied" in output:
+        return _MEMORY
     for denial in find_denials(output):
         if said := _explain_one(denial, launched, launched.access):
             return said
@@ -79,6 +85,8 @@ def _explain_path(named: str, launched: StartedCommand, access: AccessRules) -> 
     own = _OWN_TEMP if launched.tier.startswith(Tier.BUBBLEWRAP) and not shown else ()
     if any(is_beneath(path, one) for one in (*access.write, *resolve_paths(access.write), *own)):
         return ""
+    if is_beneath(path, "/dev/shm"):
+        return _MEMORY
     # Whether a hidden path exists is not looked up: a command must not learn it this way.
     if not is_visible(path, access):
         return _AWAY.format(named)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.git.names import decode_output
@@ -77,12 +78,9 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: CancelT
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
     given = {name: environ[name] for name in names if name in environ}
     access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
-    folder = os.open("/", STEP)
-    try:
+    with closing_fd(os.open("/", STEP)) as folder:
         argv = [launcher.program("git"), "config", "--global", "--includes", "-z", "--get-regexp", pattern]
         process = launcher.start(argv, access, cwd=folder, stdout=PIPE, env=given)
-    finally:
-        os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
         rows = decode_output(b"".join(running)).split("\0")
     return dict(row.split("\n", 1) for row in rows if "\n" in row)

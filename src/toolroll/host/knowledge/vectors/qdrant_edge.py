@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.file_lock import open_lock, take_lock
 from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
@@ -215,14 +216,14 @@ def _named(model: str) -> str:
 
 def _taken(folder: int, token: CancelToken) -> int:
     """Take the lock; ToolError if the call ends first. The holder sees that a process waits."""
-    waiting = _opened(folder, "waiting")
-    lock = _opened(folder, "lock")
+    waiting = open_lock(folder, "waiting")
+    lock = open_lock(folder, "lock")
     try:
-        alone = _locks(waiting, fcntl.LOCK_EX)
-        _locks(waiting, fcntl.LOCK_SH)  # any number of us may wait
+        alone = take_lock(waiting, fcntl.LOCK_EX)
+        take_lock(waiting, fcntl.LOCK_SH)  # any number of us may wait
         if not alone:
             time.sleep(_YIELD_SECONDS)
-        while not _locks(lock, fcntl.LOCK_EX):
+        while not take_lock(lock, fcntl.LOCK_EX):
             token.check()
             time.sleep(_RETRY_SECONDS)
     except BaseException:
@@ -233,24 +234,12 @@ def _taken(folder: int, token: CancelToken) -> int:
     return lock
 
 
-def _opened(folder: int, name: str) -> int:
-    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
-
-
-def _locks(fd: int, how: int) -> bool:
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _is_wanted(path: str) -> bool:
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        return not _locks(fd, fcntl.LOCK_EX)
+        return not take_lock(fd, fcntl.LOCK_EX)
     finally:
         os.close(fd)

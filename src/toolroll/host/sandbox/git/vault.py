@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamp, take_stamps
+from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, closing_fd, open_dir, take_stamp, take_stamps
 
 _FILES = ("HEAD", "packed-refs", "index")
 _TREES = ("refs", "logs")
@@ -444,11 +444,8 @@ class KeptObjects(_Kept):
 
 @contextmanager
 def _open_folder(folder: int, name: str) -> Iterator[int]:
-    fd = os.open(name, _OPEN, dir_fd=folder)
-    try:
+    with closing_fd(os.open(name, _OPEN, dir_fd=folder)) as fd:
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _size(folder: int, name: str) -> tuple[int, int]:
