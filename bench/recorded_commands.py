@@ -22,9 +22,9 @@ from pathlib import Path
 from toolroll import Kit
 from toolroll.result import Result
 
-TIMEOUT_S = 10
+TIMEOUT_S = 20  # some wait for a server of theirs
 CATEGORIES: dict[str, tuple[int, str]] = {
-    "backgrounds": (10, r"[^&>|]&\s*(?:$|\n|\w+=)|\bnohup\b"),
+    "backgrounds": (10, r"[^&>|]&(?:\s*(?:$|\n)|\s+\w+=)|\bnohup\b"),
     "servers": (
         15,
         r"http\.server|\b(?:vite|next|pnpm|npm run) dev\b|runserver|uvicorn|flask run|(?:localhost|127\.0\.0\.1):\d",
@@ -149,7 +149,7 @@ def main() -> int:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--show", default="silent", help="RecordedOutcome whose commands are printed.")
+    parser.add_argument("--show", nargs="*", default=["silent"], help="Outcomes whose commands are printed.")
     options = parser.parse_args()
     with open(options.file, encoding="utf-8") as lines:
         commands = pick(json.loads(line)["command"] for line in lines)
@@ -159,7 +159,7 @@ def main() -> int:
         outcomes = run(commands, root)
     print(draw_table(outcomes))
     for one in outcomes:
-        if one.kind == options.show:
+        if one.kind in options.show:
             print(f"\n{one.category}: {one.command[:300]!r}\n  {one.text[:600]!r}")
     return 1 if any(one.kind == "silent" for one in outcomes) else 0
 

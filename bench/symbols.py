@@ -77,7 +77,7 @@ def measure_references(arguments: argparse.Namespace) -> None:
             right, found, wanted = right + len(given & expected), found + len(given), wanted + len(expected)
             resolved += by_server
             done += 1
-            if done == arguments.count:
+            if done == arguments.count or time.monotonic() > arguments.end:
                 break
     seconds.sort()
     median, worst = (seconds[len(seconds) // 2], seconds[-1]) if seconds else (0.0, 0.0)
@@ -102,12 +102,16 @@ def measure_renames(arguments: argparse.Namespace) -> None:
                 outcome = "refused"
                 if result.ok:
                     outcome = "made" if check(project, arguments.check) == before else "broken"
+                    kit.call("undo", {})
+                    if contents(project) != original:
+                        raise RuntimeError(f"undo did not restore {call}")
                 elif contents(project) != original:
                     outcome = "half done"
                 outcomes[outcome] += 1
+                if time.monotonic() > arguments.end:
+                    break
                 if arguments.verbose or outcome in ("broken", "half done"):
                     print(outcome, call, result.text.splitlines()[:3])
-                restore(original)
     print(f"{arguments.project.name}: {', '.join(f'{count} {name}' for name, count in outcomes.items())}")
 
 
@@ -126,13 +130,6 @@ def _sources(paths: Iterable[Path]) -> Iterator[Path]:
     return (path for path in paths if path.is_file() and not path.is_symlink() and not skipped & set(path.parts))
 
 
-def restore(original: dict[Path, bytes]) -> None:
-    """Write back what a rename has changed."""
-    for path, data in original.items():
-        if not path.exists() or path.read_bytes() != data:
-            path.write_bytes(data)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("references", "renames"))
@@ -142,9 +139,11 @@ def main() -> None:
     parser.add_argument("--truth", default="", help="the server that tells the truth")
     parser.add_argument("--check", default="", help="the command that a rename must not change the end of")
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     arguments.project = arguments.project.resolve()
+    arguments.end = time.monotonic() + arguments.seconds
     (measure_references if arguments.what == "references" else measure_renames)(arguments)
 
 

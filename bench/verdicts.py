@@ -22,6 +22,7 @@ from toolroll import Kit
 from toolroll.text.code.syntax import languages
 
 ALARMS = ("New problem", "does not parse any more", "Imported but not used")
+LEAST_CHARS = 1_000  # of a source that is changed
 _SIMPLE = ("str", "int", "bool", "bytes", "float")
 
 
@@ -130,7 +131,7 @@ def _faults(tree: Path, most: int) -> Iterator[Fault]:
             return
         path = chance.choice(paths)
         text = path.read_text()
-        made = KINDS[kind](text, ast.parse(text), chance) if 1_000 < len(text) < 100_000 else None
+        made = KINDS[kind](text, ast.parse(text), chance) if LEAST_CHARS < len(text) < 100_000 else None
         if made is not None and made != text and made not in seen:
             seen.add(made)
             left[kind] -= 1

@@ -1,5 +1,6 @@
 """A fresh workspace and a kit on it, for every test."""
 
+import fcntl
 import gc
 import os
 import signal
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.users import bound_by_modes
 from toolroll import Context, Kit
@@ -54,8 +56,24 @@ def pytest_collection(session: pytest.Session) -> None:
                 import_module(name)
 
 
+def prepare_hypothesis(folder: Path) -> None:
+    """Let one worker make the tables of hypothesis, of characters and of our constants; the others read them."""
+
+    @settings(max_examples=1, database=None)
+    @given(st.text())
+    def draw(_: str) -> None:
+        pass
+
+    folder.mkdir(exist_ok=True)
+    with (folder / "workers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        draw()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests about a tier that does not work here; one test each of `host/sandbox/test_choose.py` says so."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        prepare_hypothesis(config.rootpath / ".hypothesis")
     missing = {"bubblewrap", "landlock"} - set(TIERS)
     out = [item for item in items if isinstance(item, pytest.Function) and missing & set(item.fixturenames)]
     if out:

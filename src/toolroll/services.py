@@ -173,8 +173,8 @@ class Services:
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)
-        judges = profile.verdicts and settings.verdict == "full"
-        self.verdicts = _defer(closing, self._open_verdicts) if judges else None
+        judged = profile.verdicts and settings.verdict == "full"
+        self.verdicts = _defer(closing, self._open_verdicts) if judged else None
 
     def _open_verdicts(self) -> Verdicts:
         from toolroll.host.code.verdicts import Verdicts
@@ -259,6 +259,7 @@ class Services:
     def prepare(self) -> None:
         """Open what nearly every session uses."""
         _ = self.search.grep
+        _ = self.verdicts and self.verdicts.judge
 
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.

@@ -109,7 +109,7 @@ def test_the_store_is_bounded(kept, raw):
     kept.add("first", "semantic", 0.5)
     raw().execute(
         "with recursive n(i) as (select 2 union all select i + 1 from n where i < 10000) "
-        "insert into memories select i, 'text ' || i, 'episodic', i / 10000.0, 0, 0 from n"
+        "insert into memories select i, 'text ' || i, 'episodic', i / 10000.0, 0, 0, 0 from n"
     )
     with pytest.raises(ToolError, match="Make room with action 'forget'") as caught:
         kept.add("one more", "semantic", 0.5)
@@ -199,7 +199,7 @@ for at in range(int(count)):
     else:
         base = sqlite3.connect(f"{path}/memories/memories.sqlite")
         with base:
-            base.execute("insert or replace into memories values (?, ?, 'episodic', 0.5, 0, 0)", (number + 1, f"{name} {at}"))
+            base.execute("insert or replace into memories values (?, ?, 'episodic', 0.5, 0, 0, 0)", (number + 1, f"{name} {at}"))
         base.close()
 """
 
@@ -357,10 +357,23 @@ def test_an_embedder_is_not_needed_to_be_cancelled(state, server, kept):
 def test_memories_of_the_first_version_are_kept(state, kept, raw):
     kept.add("car", "semantic", 0.5)
     base = raw()
-    base.execute("delete from memories")
-    for text in memories._FIRST[1:]:
+    base.execute("drop table memories")
+    for text in memories._FIRST:
         base.execute(text)
     base.execute("insert into memories values (5, 'old', 'semantic', 0.5, 0, 0)")
     base.execute("pragma user_version = 1")
     assert [one.content for one in kept.all()] == ["old"]
     assert base.execute("select name from sqlite_master where name = 'vectors'").fetchall() == []
+
+
+def test_of_two_facts_that_contradict_each_other_the_newer_one_counts(state):
+    store = MemoryStore(state, CancelToken())
+    old, _, _ = store.add("The port of the server is 8080", "semantic", 0.9)
+    new, _, _ = store.add("The port of the server is 9090", "semantic", 0.1)
+    store.add("The port of the server was 7070", "episodic", 0.5)
+    assert [one.id for one in store.replaced_by(new)] == [old.id]
+    rows = store.search("port of the server", "semantic", 5).memories
+    assert [(one.id, one.replaced_by) for one in rows] == [(new.id, None), (old.id, new.id)]
+    assert f"replaced by {new.id}] The port of the server is 8080" in str(rows[1])
+    store.remove(new.id)
+    assert store.search("port", "semantic", 5).memories[0].replaced_by is None

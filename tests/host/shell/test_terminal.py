@@ -113,6 +113,15 @@ def test_a_shell_with_job_control(kit, tier, monkeypatch):
     assert "exited with 7" in press("exit 7\n")
 
 
+def test_a_flood_that_is_killed_shows_its_last_screen(kit, monkeypatch):
+    monkeypatch.setattr(bash_tool, "_TERMINAL_SECONDS", 0.2)
+    kit.call("bash", {"command": "yes flood", "tty": True})
+    killed = kit.call("job", {"action": "kill", "id": 1}).text
+    assert "flood\nflood\n" in killed
+    assert "\n[Job 1: killed. Screen: 80x24" in killed
+    assert len(killed) < 500
+
+
 def test_what_needs_a_terminal_says_so(kit, open_kit):
     kit.call("bash", {"command": "sleep 100", "background": True})
     for arguments in ({"action": "screen"}, {"action": "input", "keys": ["up"]}, {"action": "output", "size": "80x24"}):

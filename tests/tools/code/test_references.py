@@ -140,6 +140,17 @@ def test_a_server_that_does_not_start_or_answer(rust_kit, put, script, reason):
     assert reason in kit.call("references", {"symbol": "start"}).text
 
 
+def test_a_member_of_a_base_class(ctx, put):
+    put(
+        {
+            "A.java": "class A { void go() { } }\n",
+            "B.java": "class B extends A { }\nclass C extends B { void f() { go(); } }\n",
+        }
+    )
+    found = references(ctx, "C.go")
+    assert [(one.path, one.line) for one in found.definitions] == [("A.java", 1)]
+
+
 def test_what_a_line_has(ctx, put):
     put({"a.java": "class A { int b(int c, int d) { return c + d; } }\n"})
     with pytest.raises(ToolError) as caught:

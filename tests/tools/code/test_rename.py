@@ -116,6 +116,18 @@ def test_by_name(served, put, ws):
     assert content(ws)["a.py"].count("go") == content(ws)["a.py"].count("run") == 1
 
 
+def test_a_method_with_its_overrides(served, put, ws):
+    put(
+        {
+            "a.py": "class A:\n    def go(self): ...\n",
+            "b.py": "from a import A\nclass B(A):\n    def go(self): ...\nclass X:\n    def go(self): ...\nB().go()\nX().go()\n",
+        }
+    )
+    assert rename(served, "run", "A.go").total == 3
+    assert content(ws)["b.py"].splitlines()[2::2] == ["    def run(self): ...", "    def go(self): ...", "X().go()"]
+    assert "B().run()" in content(ws)["b.py"]
+
+
 TAKEN = [
     ("def old(): ...\ndef new(): ...\n", "old", "a.py:2"),
     ("from os import path as new\ndef old(): ...\n", "old", "a.py:1"),

@@ -29,9 +29,11 @@ def test_a_life_of_a_memory(kit, ws):
             "created": made.data["memory"]["created"],
             "updated": made.data["memory"]["created"],
             "score": None,
+            "replaced_by": None,
         },
         "dropped": [],
         "promoted": [],
+        "replaced": [],
     }
     changed = kit.call("memory", {"action": "update", "id": "m1", "content": "Spaces, after all", "importance": 1})
     assert changed.text.startswith("Updated m1 [semantic, importance 1, ")
@@ -163,3 +165,10 @@ def test_by_meaning(real_weights, open_kit):
     found = kit.call("memory", {"action": "search", "query": "what was eaten"})
     assert [row["id"] for row in found.data["memories"]] == ["m2"]
     assert (found.data["ranking"], found.text.split("\n")[-1]) == ("meaning and words", "Ranked by meaning and words.")
+
+
+def test_a_contradiction_is_told(kit):
+    kit.call("memory", {"action": "add", "content": "The port is 80"})
+    made = kit.call("memory", {"action": "add", "content": "The port is 81"})
+    assert "It contradicts m1 [working, importance 0.5, " in made.text
+    assert made.text.endswith("replaced by m2] The port is 80, which is older: the newer one counts.")

@@ -7,6 +7,8 @@ import pytest
 
 from tests.waiting import until
 from toolroll import Kit
+from toolroll.host.shell.command_result import ShownOutput
+from toolroll.host.shell.output import FILE_BYTES
 from toolroll.policy.rules import Policy
 
 
@@ -286,3 +288,8 @@ def test_the_missing_network_is_told_of_only_where_it_is_missing(open_kit, netwo
 def test_the_timeout_says_when_a_command_becomes_a_job(kit):
     about = kit.entry("bash").schema["properties"]["timeout"]["description"]
     assert about.endswith(f"after {kit.limits.foreground_seconds:g} it is a `job`.")
+
+
+def test_a_note_says_how_much_of_a_long_output_is_kept():
+    assert ShownOutput("", "spill:1", FILE_BYTES).note.startswith("[Cut. The whole output is kept: ")
+    assert ShownOutput("", "spill:1", 10**8).note.startswith("[Cut. Of 100000000 bytes the first and last are kept: ")

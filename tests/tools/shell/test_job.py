@@ -65,13 +65,19 @@ def test_a_wait_that_is_cancelled_ends_nothing(kit):
 
 
 def test_killing_and_listing(kit, tier):
-    start(kit, "sleep 100")
+    start(kit, "echo seen; read x; echo new; sleep 100")
     start(kit, "sleep 200")
     assert [(one["id"], one["state"]) for one in kit.call("job", {"action": "list"}).data["jobs"]] == [
         (1, "running"),
         (2, "running"),
     ]
-    assert kit.call("job", {"action": "kill", "id": 1}).data["state"] == "killed"
+    running = kit.context().commands.jobs.get(1).running
+    until(lambda: running.output.total)
+    assert kit.call("job", {"action": "output", "id": 1}).data["output"] == "seen\n"
+    running.write(b"x\n")
+    until(lambda: running.output.total > 5)
+    killed = kit.call("job", {"action": "kill", "id": 1}).data
+    assert (killed["state"], killed["output"]) == ("killed", "new\n"), "what was shown is not shown again"
     listed = kit.call("job", {}).text
     assert "1  killed" in listed
     assert "2  running" in listed

@@ -73,9 +73,32 @@ class RenamePlanner:
             return self._by_name(target, new, named, error.message)
         plan = RenamePlan(files, program)
         if files:
+            self._add_overrides(target, files, new, language, named)
             found, _ = self._lookup.ask(lambda part: servers.references(*place, part, language).found)
             self._add(plan, self._missed(target, files, found or (), named), new)
         return plan
+
+    def _add_overrides(
+        self, target: SymbolTarget, files: list[FileEdits], new: str, language: str | None, named: Sequence[NamedFile]
+    ) -> None:
+        """Add the edits of methods that override the symbol or are overridden by it, where the server leaves them."""
+        symbol = target.symbol or next(iter(self._lookup.define(target)), None)
+        every = list(defined_in(named)) if symbol is not None and symbol.owner is not None else []
+        family = [symbol] if symbol is not None else []
+        for one in family:  # grows
+            for other in every:
+                if other in family or not resolution.overrides(one, other):
+                    continue
+                family.append(other)
+                spot = (other.path, other.tag.name_line, other.tag.column)
+                if any(spot in _spots(file) for file in files):
+                    continue
+                for more in self._lookup.servers.rename(*spot, new, self._lookup.token, language):
+                    known = next((file for file in files if file.path == more.path), None)
+                    if known is None:
+                        files.append(more)
+                    else:
+                        known.edits.extend(edit for edit in more.edits if edit not in known.edits)
 
     def _missed(
         self, target: SymbolTarget, files: Sequence[FileEdits], found: Iterable[Location], named: Sequence[NamedFile]

@@ -12,7 +12,7 @@ from toolroll.host.search.query import Query
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
 from toolroll.text.code.syntax import resolution, symbols
-from toolroll.text.code.syntax.model import Tag, Tags
+from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.edit import text_edits
@@ -33,6 +33,7 @@ CHECK_SECONDS = 20.0
 SERVER_SECONDS = 10.0
 """Time limit of what language servers add to an answer; then the answer is by name."""
 
+_MAX_BASES = 20
 _MAX_CANDIDATES = 12
 _MAX_CHECKED = 100  # files whose diagnostics are compared
 _MAX_ERRORS = 10
@@ -131,13 +132,23 @@ class SymbolLookup:
         return found if at is None or score < LIKELY else [found[at]]
 
     def definitions(self, symbol: str, path: str = ".") -> list[DefinedSymbol]:
-        """The definitions of a name in a file or folder; in the whole workspace if there is none in it."""
+        """The definitions of a name in a file or folder, else in the workspace, else in the bases of its class."""
         wanted = symbols.parse_symbol(symbol)
-        where = self.resolve(path)
-        for place in dict.fromkeys((where, ".")):
-            found = list(defined_in(self.named_files(wanted, place)[0]))
-            if found:
+        for place in dict.fromkeys((self.resolve(path), ".")):
+            if found := list(defined_in(self.named_files(wanted, place)[0])):
                 return found
+        return self._inherited(wanted) if wanted.above else []
+
+    def _inherited(self, wanted: Symbol) -> list[DefinedSymbol]:
+        """The definitions of a member in the nearest base class that has it, by the names of the bases."""
+        bases = [wanted.above.rpartition(".")[2]]
+        for base in bases:
+            if found := list(defined_in(self.named_files(Symbol(wanted.name, base, wanted.whole), ".")[0])):
+                return [one for one in found if one.owner is not None]
+            for one in defined_in(self.named_files(Symbol(base), ".")[0]):
+                if one.tag.kind in HOLDERS and len(bases) < _MAX_BASES:
+                    words = re.findall(r"\w+", one.tag.signature.partition(base)[2])
+                    bases += [word for word in words if word not in bases and not text_edits.is_reserved(word)]
         return []
 
     def named_files(

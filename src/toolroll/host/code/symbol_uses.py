@@ -90,13 +90,10 @@ class UseFinder:
         if not chosen and self._lookup.is_file(where):
             chosen = list(defined_in(self._lookup.named_files(wanted, where)[0]))
             where = "." if chosen else where
-        if not chosen:
-            named, scan = self._lookup.named_files(wanted, where, include)
-            chosen = list(defined_in(named))
+        named, scan = self._lookup.named_files(wanted, where, include)
+        chosen = chosen or list(defined_in(named)) or self._lookup.definitions(symbol)
         if chosen:  # what their uses stand on is looked at later
             named, scan = self._lookup.named_files(Symbol(wanted.name, "", wanted.whole), where, include)
-        if not chosen and where != "." and not wanted.above:
-            chosen = list(defined_in(self._lookup.named_files(wanted, ".")[0]))
         if not chosen:  # a use of `x.name` counts only where something has this name
             return FoundSymbol(symbol, where, [], [row for row in list_places(named) if row.place.sure], scan)
         found = FoundSymbol(symbol, where, self.group_uses(chosen, named), scan=scan)

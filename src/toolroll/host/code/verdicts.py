@@ -136,7 +136,6 @@ class Verdicts:
     def _judge(self, check: _Check) -> None:
         began = time.monotonic()
         try:
-            self._leave_broken(check)
             said, users = self._judge_by_text(check.changes)
             with self._lock:
                 check.said += said
@@ -151,12 +150,6 @@ class Verdicts:
                 self._missed = 0
         finally:
             check.done.set()
-
-    def _leave_broken(self, check: _Check) -> None:
-        """Leave files that do not parse any more, which their tool has said, until they do."""
-        broken = [one for one in check.changes if find_break(one.path, one.before.encode(), one.after.encode())]
-        self._unchecked |= {one.path: _join(self._unchecked.get(one.path), one) for one in broken}
-        check.changes = [one for one in check.changes if one not in broken]
 
     def _judge_by_text(self, texts: Sequence[TextChange]) -> tuple[list[str], dict[str, str]]:
         """Sentences that need no server, and the texts of files that call changed functions."""
@@ -225,9 +218,7 @@ class Verdicts:
             return []
         if self._unanswered[server.program] >= _MAX_UNANSWERED:
             return []
-        early, self._unchecked = self._unchecked, {}
-        changes = {one.path: _join(early.get(one.path), one) for one in check.changes}
-        changes |= {path: one for path, one in early.items() if path not in changes and self._read(path) == one.after}
+        changes = self._collect(check)
         texts = {**users, **{path: one.after for path, one in changes.items()}}
         after = {path: text for path, text in texts.items() if path.endswith(tuple(server.files))}
         before = {path: one.before for path, one in changes.items() if path in after}
@@ -240,6 +231,17 @@ class Verdicts:
             return []
         self._unanswered[server.program] = 0
         return _describe(server.program, found)
+
+    def _collect(self, check: _Check) -> dict[str, TextChange]:
+        """What the server is asked about: these changes and earlier ones, without files that do not parse any more.
+
+        Their tool has said so; they are checked when they parse again.
+        """
+        early = {path: one for path, one in self._unchecked.items() if self._read(path) == one.after}
+        changes = early | {one.path: _join(self._unchecked.get(one.path), one) for one in check.changes}
+        broken = {one.path for one in check.changes if find_break(one.path, one.before.encode(), one.after.encode())}
+        self._unchecked = {path: one for path, one in changes.items() if path in broken}
+        return {path: one for path, one in changes.items() if path not in broken}
 
     def _start(self, check: _Check) -> None:
         """Start the server for a file, after a while in which the kit may be closed."""

@@ -136,9 +136,26 @@ def run(
     seconds: float,
 ) -> TestRun:
     """Run the tests, or list them, and read the report."""
+    how = action, chosen, keyword, seconds
+    done = _run(projects, project, _program(projects, project), *how)
+    lacking = done.run.missing
+    if project.asked == "auto" and done.run.framework.startswith("unittest") and not done.run.tests:
+        lacking = lacking or "pytest"
+    other = projects.shell.python_with(lacking, project.folder) if lacking and not done.run.failures else None
+    return done if other in (None, done.program) else _run(projects, project, other, *how)
+
+
+def _run(
+    projects: Projects,
+    project: Project,
+    program: str,
+    action: Action,
+    chosen: ChosenTests,
+    keyword: str,
+    seconds: float,
+) -> TestRun:
     framework = project.framework
     name = project.asked if framework.language == "python" else framework.name
-    program = _program(projects, project)
     with projects.scripts(_files(framework)) as made:
         report = made.pop("report")
         temp = os.path.dirname(report)

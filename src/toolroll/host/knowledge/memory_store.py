@@ -13,7 +13,9 @@ from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import memories
+from toolroll.text.knowledge.contradictions import contradicts
 from toolroll.text.knowledge.memories import EvictionPlan, Memory, MergePlan, Strategy, Type
+from toolroll.text.knowledge.memory_markdown import WrittenMemory
 from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_MEMORIES = 10_000
 _EMBED_SECONDS = 5.0  # for making vectors during a search
-_COLUMNS = "number, content, type, importance, created, updated"
+_COLUMNS = "number, content, type, importance, created, updated, replaced"
 _FIRST = (
     # With autoincrement a number never comes back for something else.
     "create table memories (number integer primary key autoincrement, content text not null, type text not null, "
@@ -35,6 +37,7 @@ _FIRST = (
     "begin delete from vectors where number = old.number; end",
 )
 _SECOND = ("drop trigger gone", "drop trigger changed", "drop table vectors")  # which are kept by content now
+_THIRD = ("alter table memories add column replaced integer not null default 0",)
 
 
 class MemoryStore:
@@ -44,20 +47,22 @@ class MemoryStore:
         self._state = state
         self._token = token
         self._meaning = meaning
-        self._base = Database(state, token, "memories", _FIRST, _SECOND)
+        self._base = Database(state, token, "memories", _FIRST, _SECOND, _THIRD)
 
     def add(self, content: str, type: Type, importance: float) -> tuple[Memory, bool, EvictionPlan]:
         """Remember a text; whether it is new, and which working memories had to make room.
 
-        What is known already in this type is only refreshed. ToolError when there are too many.
+        What is known already in this type is only refreshed, and what it contradicts is marked as replaced by it.
+        ToolError when there are too many.
         """
         content, now = memories.check_content(content), time.time()
         with self._base.transaction() as base:
             kept = _all(base)
             known = next((one for one in kept if one.type == type and _same(one.content, content)), None)
             if known is not None:
-                made = replace(known, importance=max(known.importance, importance), updated=now)
+                made = replace(known, importance=max(known.importance, importance), updated=now, replaced=0)
                 _keep(base, made)
+                _mark_replaced(base, kept, made)
                 return made, False, EvictionPlan()
             if len(kept) >= _MAX_MEMORIES:
                 raise ToolError(
@@ -69,6 +74,7 @@ class MemoryStore:
                 "insert into memories (content, type, importance, created, updated) values (?, ?, ?, ?, ?)", values
             )
             made = Memory(int(cursor.lastrowid or 0), *values)
+            kept = _mark_replaced(base, kept, made)
             return made, True, _make_room(base, [*kept, made], made, now)
 
     def update(
@@ -85,8 +91,10 @@ class MemoryStore:
                 type=type or old.type,
                 importance=old.importance if importance is None else importance,
                 updated=now,
+                replaced=0,
             )
             _keep(base, made)
+            _mark_replaced(base, _all(base), made)
             return made, _make_room(base, _all(base), made, now)
 
     def remove(self, id: str) -> Memory:
@@ -138,6 +146,31 @@ class MemoryStore:
             _drop(base, list(merger.merged))
             return merger
 
+    def load(self, written: Sequence[WrittenMemory], *, prune: bool) -> tuple[int, int, int]:
+        """Take over what a person wrote, all or nothing; how many were added, changed and removed.
+
+        `prune`: memories that are not in it are removed.
+        """
+        known = {one.id: one for one in self.all()}
+        for one in written:
+            memories.check_content(one.content)
+            if one.id and one.id not in known:
+                raise memories.missing_memory(memories.check_id(one.id))
+        changed = [one for one in written if one.id and _differs(known[one.id], one)]
+        for one in changed:
+            self.update(one.id, one.content, one.type, one.importance)
+        new = [one for one in written if not one.id]
+        for one in new:
+            self.add(one.content, one.type, 0.5 if one.importance is None else one.importance)
+        gone = [id for id in known if id not in {one.id for one in written}] if prune else []
+        for id in gone:
+            self.remove(id)
+        return len(new), len(changed), len(gone)
+
+    def replaced_by(self, newer: Memory) -> list[Memory]:
+        """The memories that a newer one contradicts."""
+        return [one for one in self.all() if one.replaced == newer.number]
+
     def all(self, type: Type | None = None) -> list[Memory]:
         """Every memory of a type, or of all, in the order in which they came."""
         if not self._base.exists:
@@ -172,13 +205,39 @@ def _one(base: sqlite3.Connection, number: int) -> Memory:
 
 def _keep(base: sqlite3.Connection, memory: Memory) -> None:
     base.execute(
-        "update memories set content = ?, type = ?, importance = ?, created = ?, updated = ? where number = ?",
-        (memory.content, memory.type, memory.importance, memory.created, memory.updated, memory.number),
+        "update memories set content = ?, type = ?, importance = ?, created = ?, updated = ?, replaced = ? "
+        "where number = ?",
+        (
+            memory.content,
+            memory.type,
+            memory.importance,
+            memory.created,
+            memory.updated,
+            memory.replaced,
+            memory.number,
+        ),
     )
 
 
 def _drop(base: sqlite3.Connection, numbers: Sequence[int]) -> None:
     base.executemany("delete from memories where number = ?", [(number,) for number in numbers])
+    base.executemany("update memories set replaced = 0 where replaced = ?", [(number,) for number in numbers])
+
+
+def _mark_replaced(base: sqlite3.Connection, kept: Sequence[Memory], new: Memory) -> list[Memory]:
+    """All memories, where those that a new one contradicts are marked; events stay what happened."""
+    if new.type == "episodic":
+        return [*kept]
+    old = [one for one in kept if one.type != "episodic" and one.number != new.number]
+    marked = {one.number: replace(one, replaced=new.number) for one in old if contradicts(one.content, new.content)}
+    for one in marked.values():
+        _keep(base, one)
+    return [marked.get(one.number, one) for one in kept]
+
+
+def _differs(one: Memory, written: WrittenMemory) -> bool:
+    importance = one.importance if written.importance is None else written.importance
+    return (one.content, one.type, one.importance) != (written.content, written.type, importance)
 
 
 def _make_room(base: sqlite3.Connection, kept: Sequence[Memory], new: Memory, now: float) -> EvictionPlan:

@@ -65,10 +65,10 @@ class LanguageServer:
 SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("ty", "python", "Python", "pip install ty", ("server",),
         _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, renames_all=True,
-        # Not missing attributes, which are often made at run time, nor modules that are not installed here.
+        # Not attributes, which are often made at run time, modules that are not installed here, and type variables (@).
         sure=r"invalid-syntax|unresolved-reference|missing-argument|too-many-positional-arguments|unknown-argument"
-        r"|invalid-argument-type|invalid-return-type|invalid-assignment: Object of type .* is not assignable to `"
-        r"|(import-not-found|unresolved-import): Module"),
+        r"|(invalid-argument-type|invalid-return-type|invalid-assignment: Object of type .* is not assignable to `)"
+        r"(?!.*@)|(import-not-found|unresolved-import): Module"),
     LanguageServer("basedpyright-langserver", "python", "Python", "pip install basedpyright", ("--stdio",),
         _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True, sure=_PYRIGHT_SURE),
     LanguageServer("pyright-langserver", "python", "Python", "pip install pyright", ("--stdio",),

@@ -221,6 +221,10 @@ class Ripgrep:
                 yield chunks
 
 
+_ABORTED = -6  # by itself, for want of memory
+_TOO_LONG = ": a line is too long for the memory that it may use. Search other files, or `read` this one."
+
+
 def _finish(stream: processes.Stream, root: SearchRoot, pattern: str) -> None:
     """Check how ripgrep ended, after all output was read. A file that it cannot open is counted, and is no error."""
     if stream.status in (0, 1):
@@ -231,7 +235,8 @@ def _finish(stream: processes.Stream, root: SearchRoot, pattern: str) -> None:
     if stream.status == 2 and not reason:
         return
     if stream.status != 2:
-        raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}. Search a smaller folder.")
+        why = _TOO_LONG if stream.status == _ABORTED else ". Search a smaller folder."
+        raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}{why}")
     _, parse_error, short = reason.rpartition("\nerror: ")
     if parse_error or "regex" in reason:
         raise patterns.pattern_error(pattern, short.splitlines()[0].removeprefix("rg: "))

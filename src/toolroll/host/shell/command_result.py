@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.host.files.spill import Spill
 from toolroll.host.shell.interpreter import name_python
+from toolroll.host.shell.output import FILE_BYTES
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.terminal import clean, is_binary
@@ -39,7 +40,10 @@ class ShownOutput:
 
     @property
     def note(self) -> str:
-        return f"[Cut. The whole output is kept: `read` or `grep` {self.handle!r}.]" if self.handle else ""
+        if not self.handle:
+            return ""
+        kept = "The whole output is" if self.total <= FILE_BYTES else f"Of {self.total} bytes the first and last are"
+        return f"[Cut. {kept} kept: `read` or `grep` {self.handle!r}.]"
 
 
 @dataclass(frozen=True, slots=True)

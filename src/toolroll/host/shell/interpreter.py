@@ -39,6 +39,15 @@ def find_python(root: str, folder: str, variables: Mapping[str, str]) -> str:
     return shutil.which("python3", path=path) or shutil.which("python", path=path) or sys.executable
 
 
+def find_python_with(package: str, root: str, folder: str, variables: Mapping[str, str]) -> str | None:
+    """Our own Python where `find_python` takes one of PATH, if ours has this package; else None."""
+    from importlib.util import find_spec
+
+    if find_environment(root, folder) or _find_active(variables) or find_spec(package) is None:
+        return None
+    return sys.executable
+
+
 def environment_variables(root: str, folder: str, variables: Mapping[str, str]) -> dict[str, str]:
     """What makes a shell run the Python that `find_python` finds; nothing where it does so already."""
     path = variables.get("PATH", "")
@@ -65,8 +74,10 @@ def names_program(text: str, root: str, folder: str) -> bool:
         return True
 
 
-def name_python(output: str, python: str, path: str = "") -> str:
-    """A sentence that names the Python: where a module is missing, or it is neither the project's nor on this PATH."""
+def name_python(output: str, python: str, variables: Mapping[str, str] | None = None) -> str:
+    """A sentence that names the Python: where a module is missing, or it is ours and neither active nor on PATH."""
     folder = os.path.dirname(python)
-    known = not path or folder in path.split(":") or os.path.basename(os.path.dirname(folder)) in _FOLDERS
-    return f"Ran with {python}." if "ModuleNotFoundError: " in output or not known else ""
+    known = variables is None or python != sys.executable or folder in variables.get("PATH", "").split(":")
+    if known or f"{_find_active(variables or {})}/bin" == folder:
+        return f"Ran with {python}." if "ModuleNotFoundError: " in output else ""
+    return f"Ran with {python}, which runs toolroll."

@@ -28,7 +28,7 @@ from toolroll.host.shell.command_launcher import (
 )
 from toolroll.host.shell.command_result import CommandRun, Completed, exit_code
 from toolroll.host.shell.git_advice import FindRepository, name_losses, quieten
-from toolroll.host.shell.interpreter import environment_variables, find_python, names_program
+from toolroll.host.shell.interpreter import environment_variables, find_python, find_python_with, names_program
 from toolroll.host.shell.output import report_lines
 from toolroll.host.shell.shell_memory import (
     ShellChoice,
@@ -367,6 +367,10 @@ class Shell:
     def python(self, folder: str = ".") -> str:
         """The Python that code in a folder of this workspace runs with."""
         return find_python(self._root.path, folder, self._launcher.variables())
+
+    def python_with(self, package: str, folder: str) -> str | None:
+        """Another Python for that folder, which has the package; None if there is none."""
+        return find_python_with(package, self._root.path, folder, self._launcher.variables())
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file outside the workspace that holds this text; commands can change it."""

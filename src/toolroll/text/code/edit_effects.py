@@ -32,7 +32,7 @@ class ChangedFunctions(NamedTuple):
 
 def find_changed_functions(before: str, after: str) -> ChangedFunctions:
     """Compare the functions of two texts of a source, where a keyword such as `def` or `func` begins them."""
-    old, new = _signatures(before), _signatures(after)
+    old, new = map(_signatures, _changed_parts(before, after))
     changed = [name for name, said in old.items() if name in new and not said <= new[name]]
     return ChangedFunctions(changed, [name for name in old if name not in new])
 
@@ -70,6 +70,23 @@ def _unused(source: str) -> Mapping[str, int]:
             if words[bound] == 1 and bound.isidentifier() and getattr(node, "module", "") != "__future__":
                 found[bound] = line
     return found
+
+
+def _changed_parts(before: str, after: str) -> tuple[str, str]:
+    """The parts in which two texts differ, from the line in which a signature that reaches into them may begin."""
+    least, most = 0, min(len(before), len(after))
+    while least < most:  # how many characters both begin with
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if before[:middle] == after[:middle] else (least, middle - 1)
+    start = before.rfind("\n", 0, max(0, least - _MAX_SIGNATURE_CHARS)) + 1
+    least, most = 0, min(len(before), len(after)) - least
+    while least < most:  # and end with
+        middle = (least + most + 1) // 2
+        same = before[len(before) - middle :] == after[len(after) - middle :]
+        least, most = (middle, most) if same else (least, middle - 1)
+    ends = (text.find("\n", len(text) - least) for text in (before, after))
+    first, second = (len(text) if end < 0 else end for text, end in zip((before, after), ends, strict=True))
+    return before[start:first], after[start:second]
 
 
 def _signatures(source: str) -> dict[str, set[str]]:

@@ -25,6 +25,7 @@ MIN_PROMOTED_IMPORTANCE = 0.7  # how important a memory is that is worth keeping
 _MAX_CONTENT_CHARS = 4000  # characters
 _MAX_SUMMARY_CHARS = 200  # of a memory in a summary
 _MAX_LISTED = 20  # memories in a list of what was done
+_REPLACED_SHARE = 0.25  # of its score, that a memory keeps which a newer one contradicts
 _DAY_SECONDS = 86400.0
 _HALF: Mapping[Type, float] = {"working": 1, "perceptual": 7, "episodic": 30, "semantic": 365}
 """Days after which a memory of a type is half as fresh."""
@@ -42,6 +43,8 @@ class Memory:
     importance: float
     created: float
     updated: float
+    replaced: int = 0
+    """The number of a newer one that contradicts it; 0 if there is none."""
 
     @property
     def id(self) -> str:
@@ -60,10 +63,12 @@ class MemoryRow:
     created: str
     updated: str
     score: float | None = None
+    replaced_by: str | None = None
 
     def __str__(self) -> str:
         said = self.content.replace("\n", "\n    ")
-        return f"{self.id} [{self.type}, importance {self.importance:g}, {self.updated[:10]}] {said}"
+        replaced = f", replaced by {self.replaced_by}" if self.replaced_by else ""
+        return f"{self.id} [{self.type}, importance {self.importance:g}, {self.updated[:10]}{replaced}] {said}"
 
     @property
     def brief(self) -> str:
@@ -161,7 +166,8 @@ def missing_memory(number: int) -> ToolError:
 def show_memory(memory: Memory, score: float | None = None) -> MemoryRow:
     """A memory to be shown."""
     created, updated = format_time(memory.created), format_time(memory.updated)
-    return MemoryRow(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
+    replaced = f"m{memory.replaced}" if memory.replaced else None
+    return MemoryRow(memory.id, memory.content, memory.type, memory.importance, created, updated, score, replaced)
 
 
 def list_memories(memories: Sequence[Memory]) -> list[str]:
@@ -212,7 +218,8 @@ def rank(
             like = max(0.0, likeness.get(one.number, 0.0))
             relevance = (text + like) / 2 if text or like >= MIN_SIMILARITY else 0.0
         if relevance:
-            found.append((one, round(relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
+            share = _REPLACED_SHARE if one.replaced else 1.0
+            found.append((one, round(share * relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
     return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
 
 

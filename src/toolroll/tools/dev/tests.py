@@ -68,8 +68,8 @@ def tests(
     if done.run.touched:
         test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
-    path = ctx.shell.environment.get("PATH", "") if project.framework.language == "python" else ""
-    notes += filter(None, [test_runs.explain_failures(done), name_python(done.output, done.program, path)])
+    which = name_python(done.output, done.program, ctx.shell.environment)
+    notes += filter(None, [test_runs.explain_failures(done), which])
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
     whole = ended.outcome == "exited" and done.run.ended and done.run.status not in _STOPPED

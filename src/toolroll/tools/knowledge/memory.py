@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.memory_store import MemoryStore
 
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
+Rows = Sequence[Memory]
 Share = Annotated[float, Field(ge=0, le=1)]
 _NEEDS = {"add": ("content",), "search": ("query",), "update": ("id",), "remove": ("id",)}
 _DEFAULT_FOUND, _DEFAULT_SUMMARISED, _DEFAULT_KEPT = 5, 10, 1000  # `limit` of search, summary, forget
-_DEFAULT_THRESHOLD = 0.1
-_DEFAULT_DAYS = 30
+_DEFAULT_THRESHOLD, _DEFAULT_DAYS = 0.1, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,14 @@ class StoredMemory:
     memory: MemoryRow
     dropped: list[str]
     promoted: list[str]
+    replaced: list[str]  # older memories that this one contradicts
 
     @property
     def note(self) -> str:
         rows = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
-        lines = (done.format(", ".join(ids)) for done, ids in rows if ids)
-        return "\n".join(f"{line}: there were too many working memories." for line in lines)
+        said = [f"It contradicts {one}, which is older: the newer one counts." for one in self.replaced]
+        said += [f"{done.format(', '.join(ids))}: there were too many working memories." for done, ids in rows if ids]
+        return "\n".join(said)
 
     def __str__(self) -> str:
         return f"{self.done} {self.memory.brief}"
@@ -121,7 +124,7 @@ def memory(
         return _consolidated(kept, MIN_PROMOTED_IMPORTANCE if threshold is None else threshold, type)
     if action == "add":
         made, new, room = kept.add(content or "", type or "working", 0.5 if importance is None else importance)
-        return _remembered("Remembered" if new else "Known already:", made, room)
+        return _remembered("Remembered" if new else "Known already:", made, room, kept.replaced_by(made))
     if action == "remove":
         return _remembered("Removed", kept.remove(id or ""))
     return _updated(kept, id or "", content or None, type, importance)
@@ -132,12 +135,13 @@ def _updated(
 ) -> StoredMemory:
     if content is None and type is None and importance is None:
         raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
-    return _remembered("Updated", *kept.update(id, content, type, importance))
+    made, room = kept.update(id, content, type, importance)
+    return _remembered("Updated", made, room, kept.replaced_by(made))
 
 
-def _remembered(done: str, memory: Memory, room: EvictionPlan | None = None) -> StoredMemory:
-    dropped = [one.id for one in room.dropped] if room else []
-    return StoredMemory(done, show_memory(memory), dropped, [one.id for one in room.promoted] if room else [])
+def _remembered(done: str, memory: Memory, room: EvictionPlan | None = None, old: Rows = ()) -> StoredMemory:
+    dropped, promoted = ([one.id for one in room.dropped], [one.id for one in room.promoted]) if room else ([], [])
+    return StoredMemory(done, show_memory(memory), dropped, promoted, [show_memory(one).brief for one in old])
 
 
 def _consolidated(kept: MemoryStore, threshold: float, type: Type | None) -> MergedMemories:

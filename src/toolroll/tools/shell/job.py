@@ -97,14 +97,14 @@ def job(
         ctx.shell.feed(one, one.type(input, keys or ()))
     if size:
         one.resize(*parse_size(size))
-    if one.screen is not None and action in ("screen", "input") and not new:
+    if one.screen is not None and action != "output" and not new:
         if wait or size or input or keys:
             settle(one.running, wait, ctx.token)
         return replace(_look(one, one.screen), seconds=round(monotonic() - began, 3))
     if wait and block:
         one.running.wait(wait, ctx.token, kill=False)
         ctx.token.check()
-    polled = _poll(one, one.seen if new else offset, most)
+    polled = _poll(one, one.seen if new or (action == "kill" and not offset) else offset, most)
     one.seen = polled.next
     output = _matching_lines(ctx, polled.output, filter) if filter else polled.output
     return replace(polled, output=output, seconds=round(monotonic() - began, 3))

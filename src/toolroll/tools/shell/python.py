@@ -39,7 +39,7 @@ def python(
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
 
-    interpreter, path = ctx.shell.python(ctx.files.where(".")[1]), ctx.shell.environment.get("PATH", "")
+    interpreter = ctx.shell.python(ctx.files.where(".")[1])
     with SealedText(code, "<code>", main=True) as program:
         # -P keeps the script's own folder off the path; the workspace takes its place.
         ran = _run(ctx, [interpreter, "-P", program], timeout)
@@ -47,7 +47,7 @@ def python(
             ran = _run(ctx, [interpreter, program], timeout)
     done = build_result(replace(ran, python=interpreter), most, keep)
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
-    note = "\n".join(filter(None, dict.fromkeys((done.note, name_python("", interpreter, path)))))
+    note = "\n".join(filter(None, dict.fromkeys((done.note, name_python("", interpreter, ctx.shell.environment)))))
     return replace(done, note=note).checked(on_failure=on_failure)
 
 

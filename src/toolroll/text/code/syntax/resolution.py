@@ -43,6 +43,18 @@ def family(language: str) -> str:
     return _FAMILIES.get(language, language)
 
 
+def overrides(one: DefinedSymbol, other: DefinedSymbol) -> bool:
+    """Whether the class of one member names that of the other as a base, or the other way round."""
+    first, second = one.owner, other.owner
+    if first is None or second is None or family(one.tags.language) != family(other.tags.language):
+        return False
+    bases = [
+        (_WORD.findall(own.signature.partition(own.name)[2]), base.name)
+        for own, base in ((first, second), (second, first))
+    ]
+    return first.name != second.name and any(name in words for words, name in bases)
+
+
 def choose_definition(
     definitions: Sequence[DefinedSymbol], path: str, tags: Tags, text: str, place: SymbolPlace
 ) -> tuple[int | None, int]:

