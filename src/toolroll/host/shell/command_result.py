@@ -42,8 +42,9 @@ class ShownOutput:
     def note(self) -> str:
         if not self.handle:
             return ""
-        kept = "The whole output is" if self.total <= FILE_BYTES else f"Of {self.total} bytes the first and last are"
-        return f"[Cut. {kept} kept: `read` or `grep` {self.handle!r}.]"
+        some = f"Of {self.total} bytes the first and last are kept"
+        kept = "The whole output is kept" if self.total <= FILE_BYTES else some
+        return f"[Cut. {kept}: `read` or `grep` {self.handle!r}.]"
 
 
 @dataclass(frozen=True, slots=True)

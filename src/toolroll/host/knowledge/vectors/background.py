@@ -56,8 +56,10 @@ class BackgroundFill:
         while (thread := self._thread) is not None and time.monotonic() < deadline:
             token.check()
             thread.join(0.05)
-            if self._total:
+            if self._total and self._thread is not None:
                 progress(self._done, self._total, "vectors")
+        if self._total:
+            progress(self._done, self._total, "vectors")
 
     @property
     def reason(self) -> str:
