@@ -398,7 +398,8 @@ def test_commands_in_a_container_are_captured_where_their_files_are_here(
 
 
 def test_commands_side_by_side_are_recorded_once(ws: Path, kit: Kit):
-    calls = [{"function": {"name": "bash", "arguments": {"command": f"sleep 0.2; echo > {name}"}}} for name in "abc"]
+    made = "sleep 0.2; ln -s to"  # in one step: of a file, another command's end may see the beginning
+    calls = [{"function": {"name": "bash", "arguments": {"command": f"{made} {name}"}}} for name in "abc"]
     kit.execute([{"id": str(at), **one} for at, one in enumerate(calls)])
     paths = [change.path for entry in kit._services.journal.entries() for change in entry.changes]
     assert sorted(paths) == ["a", "b", "c"]
