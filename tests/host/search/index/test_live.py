@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -146,6 +147,7 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
         made.append(Search(roots[-1], limits=Limits(), launcher=LAUNCHER, state=states[-1]))
         return top, made[-1], Search(roots[-1], limits=Limits(), launcher=LAUNCHER)
 
+    gc.collect()  # so that what other tests have left open is not closed meanwhile
     before = len(descriptors())
     yield make
     for search in made:
