@@ -11,6 +11,7 @@ from toolroll.text.code import python_moves, script_moves, symbol_spans
 from toolroll.text.code.symbol_spans import MoveRequest
 from toolroll.text.code.syntax.resolution import DefinedSymbol, family
 from toolroll.text.code.syntax.symbols import Symbol
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.code.symbol_lookup import SymbolLookup
@@ -90,7 +91,7 @@ class SymbolEditor:
         if uses:
             how = f"resolved by {group.server}" if group.server else "by name: may include others"
             listed = "\n".join([*shown, *["..."] * (len(uses) > _MAX_SHOWN)])
-            message = f"{one.tag.path!r} is used, {len(uses)} times ({how}). Nothing was deleted.\n{listed}"
+            message = f"{one.tag.path!r} has {counted(len(uses), 'use')} ({how}). Nothing was deleted.\n{listed}"
             raise ToolError(ErrorCode.CONFLICT, message)
 
     def _move(self, one: DefinedSymbol, span: symbol_spans.SymbolSpan, to: str | None) -> SymbolChange:

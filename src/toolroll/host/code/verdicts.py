@@ -86,7 +86,7 @@ class Verdicts:
         self._closed = threading.Event()
         self._threads: list[threading.Thread] = []
         self._closing = CancelToken()
-        self._check: _Check | None = None  # the last one, until its verdict is told
+        self._check: _Check | None = None  # the last one, until its verdict is shown
         self._skipped: dict[str, TextChange] = {}  # while it was under way
         self._unchecked: dict[str, TextChange] = {}  # by a server, which was not started, or because they do not parse
         self._unanswered: Counter[str] = Counter()  # by program, in a row
@@ -246,7 +246,7 @@ class Verdicts:
     def _start(self, check: _Check) -> None:
         """Start the server for a file, after a while in which the kit may be closed."""
         if not self._closed.wait(_START_DELAY_S):
-            with suppress(ToolError, OSError):  # nobody has asked for it
+            with suppress(ToolError, OSError):  # no call waits for it
                 self._start_servers().start(check.path, self._closing)
 
     def _read(self, path: str) -> str | None:
@@ -257,7 +257,7 @@ class Verdicts:
 
 
 def _join(earlier: TextChange | None, change: TextChange) -> TextChange:
-    """Two changes of one file as one, if nobody else changed it between them."""
+    """Two changes of one file as one, if it was not changed in between."""
     joined = earlier is not None and earlier.after == change.before
     return replace(change, before=earlier.before) if earlier is not None and joined else change
 

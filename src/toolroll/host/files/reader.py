@@ -65,7 +65,7 @@ class ContentChange:
     same: diff.Same = diff.NOTHING
     """What is known to be the same in both."""
     judged: bool = True
-    """False where nobody wants a verdict."""
+    """False where verdicts are off."""
 
     @property
     def created(self) -> bool:

@@ -22,7 +22,7 @@ class NameServer:
     """Answers the datagrams of one socket in a thread, until `close`."""
 
     def __init__(self, sock: socket.socket, find: Callable[[str], str]) -> None:
-        """`find` gives the IPv4 address of a name; an empty one for a name that there is not."""
+        """`find` gives the IPv4 address of a name; an empty one for an unknown name."""
         self._socket = sock
         self._find = find
         self._thread = threading.Thread(target=self._serve, name="toolroll names", daemon=True)

@@ -19,7 +19,7 @@ _FOLDER, _LOCK = "library", "vectors.lock"
 _MAX_WANTED = 200  # pieces that are made first
 _ELSEWHERE = "another process makes them."
 _LATER = "a search goes on with that, and so does `toolroll models embed`."
-_MIN_MADE = 20  # vectors, before the remaining time is told
+_MIN_MADE = 20  # vectors, before the remaining time is shown
 
 
 class BackgroundFill:

@@ -80,7 +80,7 @@ class ChildEmbedder:
             child.close()
 
     def _count(self) -> int:
-        """How many children may compute: one, and one for each further core that nobody else uses."""
+        """How many children may compute: one, and one for each further core that is idle."""
         cores = os.cpu_count() or 1
         others = max(0.0, os.getloadavg()[0] - self._running)
         return max(1, int(cores - others + 1 - _IDLE_SHARE))

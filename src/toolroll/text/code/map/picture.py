@@ -123,7 +123,7 @@ def _draw_file(file: PictureFile, box: Box, paint: str) -> Iterator[str]:
 
 
 def _draw_edges(edges: Mapping[tuple[str, str], float], boxes: Mapping[str, Box]) -> Iterator[str]:
-    """Curves that leave the straight line, so that those of both directions are told apart."""
+    """Curves that leave the straight line, so that both directions can be seen."""
     for (source, target), weight in sorted(edges.items(), key=lambda row: row[1]):
         if source in boxes and target in boxes:
             (x1, y1), (x2, y2) = _middle(boxes[source]), _middle(boxes[target])
