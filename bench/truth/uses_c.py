@@ -45,7 +45,7 @@ def main() -> None:
 
 def find_place(cursor: cindex.Cursor, root: Path) -> Place | None:
     """Where the name stands in a file: for an argument of a macro, where it is written."""
-    file, line, column, offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
+    file, line, column, offset = cindex.c_object_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
     cindex.conf.lib.clang_getFileLocation(
         cursor.location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column), ctypes.byref(offset)
     )

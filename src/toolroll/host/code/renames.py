@@ -154,9 +154,10 @@ class RenamePlanner:
 
     def _by_name(self, target: SymbolTarget, new: str, named: Sequence[NamedFile], reason: str) -> RenamePlan:
         """Edits by syntax; ToolError where a use could be of something else."""
+        said = f"{reason.rstrip('.')}. " if reason else ""
         defined = self._lookup.define_by_name(target)
         if len(merge_redeclared(defined)) != 1:
-            raise ToolError(ErrorCode.UNSUPPORTED, f"{reason} By syntax alone it is not clear what to rename.")
+            raise ToolError(ErrorCode.UNSUPPORTED, f"{said}By syntax alone it is not clear what to rename.")
         symbol = defined[0]
         every = list(defined_in(named))
         own = [one for one in every if merge_redeclared([symbol, one]) in ([symbol], [one])]
@@ -178,7 +179,7 @@ class RenamePlanner:
                 spots.append(row.spot)
         if unclear:
             shown = ", ".join(unclear[:_MAX_SHOWN]) + ", ..." * (len(unclear) > _MAX_SHOWN)
-            message = f"{reason} By syntax alone it is not clear whether these are uses of {target.name!r}: {shown}."
+            message = f"{said}By syntax alone it is not clear whether these are uses of {target.name!r}: {shown}."
             raise ToolError(ErrorCode.UNSUPPORTED, f"{message} Nothing was changed.")
         plan = RenamePlan([], reason=reason)
         self._add(plan, [(path, line, column) for path, line, column in spots], new, len(target.name))

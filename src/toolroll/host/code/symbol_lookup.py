@@ -342,8 +342,7 @@ def _new_errors(before: FileReport, after: FileReport, renamed: Mapping[str, str
     """The errors of a report that the one before does not have, with the old names in their messages."""
     if before.problems is None or after.problems is None:
         return []
-    known = [replace(one, message=_GUESS.sub("", one.message)) for one in before.problems]
-    same = [replace(one, message=_GUESS.sub("", one.message)) for one in after.problems]
+    known, same = ([_without_guess(one) for one in problems] for problems in (before.problems, after.problems))
     for new, old in renamed.items():
         same = [replace(one, message=re.sub(rf"\b{re.escape(new)}\b", old, one.message)) for one in same]
     fresh = {id(one) for one in find_new_problems(replace(before, problems=known), replace(after, problems=same))}
@@ -352,6 +351,11 @@ def _new_errors(before: FileReport, after: FileReport, renamed: Mapping[str, str
         for problem, one in zip(after.problems, same, strict=True)
         if id(one) in fresh and problem.severity == "error"
     ]
+
+
+def _without_guess(problem: Problem) -> Problem:
+    """A problem without the name that the server supposes is meant, which a rename may change."""
+    return replace(problem, message=_GUESS.sub("", problem.message), code=problem.code.removesuffix("_suggest"))
 
 
 def to_target(one: DefinedSymbol) -> SymbolTarget:
