@@ -120,6 +120,7 @@ class Meaning:
 
     unavailable_reason = ""
     name = model = "made"
+    batch = 1_000
     reranks = False
 
     def __init__(self, state: State) -> None:
