@@ -135,6 +135,9 @@ class Meaning:
     def bulk_embedder(self) -> Meaning:
         return self
 
+    def embed_question(self, query: str, _token: CancelToken) -> Any:
+        return vector(query)
+
     def embed(self, texts: Sequence[str], _token: CancelToken) -> Any:
         import numpy as np
 
