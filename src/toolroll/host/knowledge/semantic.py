@@ -82,7 +82,7 @@ class SemanticRanking:
 
     def embed_question(self, query: str, token: CancelToken) -> Floats:
         """The vector of a question; ToolError if there is none."""
-        (vector,) = self.embedder.embed([query], token)
+        vector: Floats = self.embedder.embed([query], token)[0]
         if vector[0] != vector[0]:  # NaN
             raise ToolError(ErrorCode.NETWORK, "The embedder gives no vector that can be used for the question.")
         return vector
