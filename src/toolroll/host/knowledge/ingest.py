@@ -92,6 +92,11 @@ class IngestReport:
     """How many passages have no embedding yet, and why."""
 
     @property
+    def steps(self) -> int:
+        """At least as many as were reported as progress: files, or the pages of one."""
+        return len(self.added + self.replaced + self.unchanged) + sum(self.skipped.values()) + self.pieces
+
+    @property
     def note(self) -> str:
         rest = map(show_name, self.left)
         named = {why: list(islice(rest, count)) for why, count in self.skipped.items()}
