@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.code.symbol_lookup import SymbolLookup
     from toolroll.host.convert.converter import Converter
+    from toolroll.host.convert.document_search import DocumentSearch
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.tree import FileTree
@@ -139,8 +140,15 @@ class Context:
     def converter(self) -> Converter:
         """Converts documents to text on behalf of this call."""
         from toolroll.host.convert.converter import Converter
+        from toolroll.host.convert.text_cache import TextCache
 
-        return Converter(lambda: self.commands.tier, self.token, self.progress)
+        return Converter(lambda: self.commands.tier, self.token, self.progress, TextCache(self.files.state))
+
+    def search_documents(self, search: Search) -> DocumentSearch:
+        """Searches the texts of documents on behalf of this call."""
+        from toolroll.host.convert.document_search import DocumentSearch
+
+        return DocumentSearch(self.files, search, self.converter, self.call)
 
     @property
     def projects(self) -> Projects:
