@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
@@ -265,7 +265,7 @@ class CommandLauncher:
 
         return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
-    def temp(self) -> str:
+    def temp(self, place: str | None = None) -> str:
         """The private temporary folder, made when first needed together with the environment that names it."""
         with self._lock:
             self._check()
@@ -274,10 +274,30 @@ class CommandLauncher:
 
                 from toolroll.policy import environment
 
-                self._temp = tempfile.mkdtemp(prefix="toolroll-")
+                self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=place)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
+
+    def share_temp(self) -> bool:
+        """Show the temporary folder as `/tmp` to all commands; False where that cannot be done.
+
+        It needs bubblewrap, a workspace and a cache folder that are not beneath `/tmp`, and to be the first use.
+        """
+        from toolroll.host.runtime.launcher import is_beneath
+        from toolroll.host.runtime.user_folders import cache_dir
+        from toolroll.host.sandbox.bubblewrap import Bubblewrap
+        from toolroll.host.shell.shared_temp import TEMPS, SharedTempBubblewrap
+
+        with self._lock:
+            made, place = self.sandbox(), os.path.realpath(cache_dir())
+            shown = (*self._root.folders, self._root.alias, place)
+            beneath = any(is_beneath(one, temp) for one in shown for temp in TEMPS)
+            if isinstance(made, Bubblewrap) and self._temp is None and not beneath:
+                with suppress(OSError):  # a home that cannot be written to
+                    os.makedirs(place, mode=0o700, exist_ok=True)
+                    self._sandbox = SharedTempBubblewrap(made, self.temp(place))
+            return isinstance(self._sandbox, SharedTempBubblewrap)
 
     def variables(self) -> Mapping[str, str]:
         """The variables that commands get from us."""
