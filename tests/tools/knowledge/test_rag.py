@@ -213,14 +213,21 @@ def test_by_meaning(real_weights, open_kit, put):
     put({"guide.md": GUIDE})
     seen = []
     added = kit.call("rag", {"action": "add_document", "path": "guide.md"}, progress=lambda *one: seen.append(one))
-    assert (added.text, seen[-1]) == ("Added guide.md (2 pieces).", (2, 2, "vectors"))
+    assert (added.text, seen[-1]) == ("Added guide.md (2 pieces).", (5, 5, "vectors"))
+    put({"docs/a.md": "Tea.", "docs/b.md": "Milk."})
+    seen.clear()
+    kit.call("rag", {"action": "sync", "path": "docs"}, progress=lambda *one: seen.append(one))
+    vectors = next(at for at, one in enumerate(seen) if one[2] == "vectors")
+    assert max(seen[:vectors])[0] < seen[vectors][0]  # clients are told growing values only
+    rag(kit, "clear", path="docs", confirm=True)
     found = rag(kit, "search", query="when can I eat something")
     assert found.text == "[1] guide.md:5-7 (Lunch)\n# Lunch\n\nSoup is served at noon.\nRanked by meaning and words."
     assert (found.data["total"], found.data["ranking"]) == (1, "meaning and words")
     assert cited(rag(kit, "search", query="renewing credentials")) == ["guide.md:1-3"]
     assert rag(kit, "search", query="volcanoes of Iceland").text.startswith("No passage answers this.\n")
-    stats = rag(kit, "stats")
-    assert (stats.data["ranking"], stats.data["waiting"]) == ("meaning and words", 0)
+    seen.clear()
+    stats = kit.call("rag", {"action": "stats"}, progress=lambda *one: seen.append(one))
+    assert (stats.data["ranking"], stats.data["waiting"], seen) == ("meaning and words", 0, [(2, 2, "vectors")])
     assert stats.text.endswith("UTC\nRanked by meaning and words.")
 
 

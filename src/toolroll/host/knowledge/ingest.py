@@ -87,6 +87,11 @@ class IngestReport:
     """How many passages have no embedding yet, and why."""
 
     @property
+    def steps(self) -> int:
+        """At least as many as were reported as progress: files, or the pages of one."""
+        return len(self.added + self.replaced + self.unchanged) + sum(self.skipped.values()) + self.pieces
+
+    @property
     def note(self) -> str:
         passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
         late = f"Only the first {MAX_FILES} files were looked at: add its folders one by one." if self.stopped else ""
