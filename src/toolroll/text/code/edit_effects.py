@@ -48,27 +48,32 @@ def find_unused_imports(path: str, before: str, after: str) -> dict[str, int]:
     name = path.rpartition("/")[2]
     if not name.endswith(".py") or name == "__init__.py":  # there, an import is for others
         return {}
-    found = _unused(after)
-    known = _unused(before) if found else {}
+    old, new = (Counter(_WORD.findall(part)) for part in _changed_parts(before, after))
+    touched = frozenset(word for word in old | new if old[word] != new[word])
+    found = _unused(after, touched)
+    known = _unused(before, touched) if found else {}
     return {name: line for name, line in found.items() if name not in known}
 
 
-def _unused(source: str) -> Mapping[str, int]:
-    """What is imported at the upper level (not in `try` or `if`, which have their reasons) and stands nowhere else."""
-    words = Counter(_WORD.findall(source))
+def _unused(source: str, names: frozenset[str]) -> Mapping[str, int]:
+    """Which of these names are imported at the upper level and stand nowhere else, with the lines of the imports.
+
+    An import in `try` or `if` has its reasons.
+    """
     found: dict[str, int] = {}
     for statement in _IMPORT.finditer(source):
+        if "noqa" in statement[0] or names.isdisjoint(_WORD.findall(statement[0])):
+            continue
         try:
             node = ast.parse(statement[0]).body[0]
         except (SyntaxError, ValueError):
             continue
-        if not isinstance(node, (ast.Import, ast.ImportFrom)) or "noqa" in statement[0]:
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or getattr(node, "module", "") == "__future__":
             continue
-        line = source.count("\n", 0, statement.start()) + 1
-        for alias in node.names:  # `import a.b` runs a module, and `import a as a` gives it to others
-            bound = alias.asname or alias.name
-            if words[bound] == 1 and bound.isidentifier() and getattr(node, "module", "") != "__future__":
-                found[bound] = line
+        # `import a.b` runs a module, and `import a as a` gives it to others.
+        for bound in names.intersection(alias.asname or alias.name for alias in node.names):
+            if len(re.findall(rf"\b{bound}\b", source)) == 1:
+                found[bound] = source.count("\n", 0, statement.start()) + 1
     return found
 
 
