@@ -96,7 +96,7 @@ class ProgramCalls(ABC):
     def share_temp(self) -> bool:
         """Give all commands of this kit one `/tmp`, until it is closed; False where each keeps its own.
 
-        To be called before the first command. It needs bubblewrap, and a workspace that is not beneath `/tmp` or `/var/tmp`.
+        To be called before the first command. It needs bubblewrap, and a workspace that is not beneath `/tmp`.
         """
         return self.context().shell.share_temp()
 

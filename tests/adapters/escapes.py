@@ -19,7 +19,13 @@ def find_escapes(
     for path in (secret, "key", f"{here.ws}/key", *(f"{way}/home/.ssh/id" for way in ways)):
         with suppress(Exception):
             happened |= {f"read {path}"} if SECRET.encode() in read(path) else set()
-    for path in (here.home / ".bashrc", "out/b", here.ws / "out" / "d", here.tmp, *(f"{way}/sibling/c" for way in ways)):
+    for path in (
+        here.home / ".bashrc",
+        "out/b",
+        here.ws / "out" / "d",
+        here.tmp,
+        *(f"{way}/sibling/c" for way in ways),
+    ):
         with suppress(Exception):
             write(str(path), b"x")
     if list(here.sibling.iterdir()) or here.tmp.exists() or not untouched(here.home / ".bashrc"):

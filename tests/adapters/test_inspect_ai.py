@@ -102,7 +102,9 @@ def test_an_evaluation_with_files_a_setup_and_forks_of_a_folder(base, tmp_path):
         one.usage = ModelUsage(input_tokens=1, output_tokens=1)  # else the tokens are counted, with a download
     model = get_model("mockllm/model", custom_outputs=outputs * 2)
     samples = [
-        Sample(input="go", target="base given made", files={"given.txt": "given "}, setup=f"printf made > made.txt; #{n}")
+        Sample(
+            input="go", target="base given made", files={"given.txt": "given "}, setup=f"printf made > made.txt; #{n}"
+        )
         for n in range(2)
     ]
     task = Task(samples, solver=[use_tools(bash()), generate()], scorer=kept_file(), sandbox=("toolroll", str(base)))

@@ -80,7 +80,7 @@ def test_commands_begin_in_the_folder(box, cwd):
 
 
 def test_a_program_in_tmp_runs(box):
-    box.write("/tmp/program", b"#!/bin/sh\nprintf '%s|' \"$@\" \"$V\"\n")
+    box.write("/tmp/program", b'#!/bin/sh\nprintf \'%s|\' "$@" "$V"\n')
     box.run(["chmod", "+x", "/tmp/program"])
     assert box.run(["/tmp/program", "a b", "$HOME"], env={"V": "v"}).stdout == b"a b|$HOME|v|"
 
@@ -135,7 +135,7 @@ def test_a_kit_stays_open_and_a_fork_of_it_is_dropped(tmp_path):
 def test_nothing_is_left_of_its_own_folder():
     with KitSandbox() as own:
         own.run("mkdir -p a; touch a/b; chmod 0 a; touch /tmp/c")
-        place, temp = Path(own.workspace).parent, own.run("printf %s $TMPDIR").stdout
+        place, temp = Path(own.workspace), own.run("printf %s $TMPDIR").stdout
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert not place.exists()
     assert not os.path.exists(temp)

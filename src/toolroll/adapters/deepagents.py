@@ -1,7 +1,7 @@
 """deepagents: `create_deep_agent(model, backend=sandbox("project"))`.
 
 Paths are those of the machine (`toolroll.adapters.kit_sandbox`). deepagents keeps long results under `/`, where nothing
-can be written: `CompositeBackend(default=box, routes={}, artifacts_root="/tmp")` keeps them in the sandbox's own `/tmp`.
+can be written: `CompositeBackend(default=box, routes={}, artifacts_root="/tmp")` keeps them in the sandbox's `/tmp`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILE_ERRORS = {
 }
 
 
-class DeepAgentsSandbox(BaseSandbox):  # type: ignore[misc]  # it has no types where the framework is not installed
+class DeepAgentsSandbox(BaseSandbox):
     """Commands and files of one workspace, confined. Close it, or use it as a context manager."""
 
     # Their other way is by files in /tmp, which commands do not always share.
@@ -49,7 +49,7 @@ class DeepAgentsSandbox(BaseSandbox):  # type: ignore[misc]  # it has no types w
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         return self._execute(command, timeout, None)
 
-    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """`execute` in a worker thread; cancelling the task ends the command."""
         token = CancelToken()
         try:

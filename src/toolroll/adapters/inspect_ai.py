@@ -85,7 +85,7 @@ class InspectSandbox(SandboxEnvironment):
         cwd: str | None = None,
         env: dict[str, str] | None = None,
         user: str | None = None,
-        timeout: int | None = None,  # noqa: ASYNC109
+        timeout: int | None = None,
         timeout_retry: bool = True,  # noqa: ARG002 - what takes too long here takes as long again
         concurrency: bool = True,  # noqa: ARG002 - the kit has a limit of its own
     ) -> ExecResult[str]:

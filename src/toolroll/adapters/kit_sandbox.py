@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import is_beneath
-from toolroll.host.runtime.user_folders import cache_dir
+from toolroll.host.runtime.user_folders import make_cache_dir
 from toolroll.host.shell.command_result import Completed
 from toolroll.kit import Kit
 from toolroll.policy.rules import Policy
@@ -94,7 +94,7 @@ class KitSandbox:
     ) -> Completed:
         """Run a text for bash, or words, to the end; TimeoutError after `timeout` seconds.
 
-        PermissionError for a command that is refused or may not be run, FileNotFoundError for a program that is missing.
+        PermissionError for a command that is refused or may not run, FileNotFoundError for a program that is missing.
         """
         folder = os.path.join(self.workspace, cwd or ".")
         if self._is_inside(folder) and (isinstance(command, str) or not command[0].startswith(_TEMPS)):
@@ -178,12 +178,12 @@ class KitSandbox:
 def _open_kit(workspace: str | os.PathLike[str] | None, options: dict[str, Any], closing: ExitStack) -> Kit:
     if workspace is not None:
         return Kit(workspace, **options)
-    place = os.path.join(cache_dir(), "sandboxes")  # not in /tmp, so that commands can share that
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    above = closing.enter_context(tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True))
-    folder = os.path.join(above, "workspace")
-    os.mkdir(folder)
-    return Kit(folder, **{"policy": _OWN_POLICY, "state_dir": os.path.join(above, "state"), **options})
+    place = make_cache_dir("sandboxes")  # not in /tmp, so that commands can share that
+    folder, state = (
+        closing.enter_context(tempfile.TemporaryDirectory(dir=place, prefix=prefix, ignore_cleanup_errors=True))
+        for prefix in ("workspace-", "state-")
+    )
+    return Kit(folder, **{"policy": _OWN_POLICY, "state_dir": state, **options})
 
 
 @contextmanager

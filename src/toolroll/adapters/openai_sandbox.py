@@ -70,11 +70,11 @@ class OpenAISandboxSession(BaseSandboxSession):
         self, *command: str | Path, shell: bool | list[str], user: str | User | None
     ) -> list[str]:
         """Without a login shell, whose profile would change PATH."""
-        plain = ["sh", "-c"] if shell is True else shell
-        made: list[str] = super()._prepare_exec_command(*command, shell=plain, user=user)
+        given: dict[str, Any] = {"shell": ["sh", "-c"] if shell is True else shell, "user": user}
+        made: list[str] = super()._prepare_exec_command(*command, **given)
         return made
 
-    async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:  # noqa: ASYNC109
+    async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:
         words = [str(one) for one in command]
         env = await self.state.manifest.environment.resolve()
         try:

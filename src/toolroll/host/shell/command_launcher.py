@@ -284,19 +284,20 @@ class CommandLauncher:
 
         It needs bubblewrap, a workspace and a cache folder that are not beneath `/tmp`, and to be the first use.
         """
+        from toolroll.host.files.system import real
         from toolroll.host.runtime.launcher import is_beneath
-        from toolroll.host.runtime.user_folders import cache_dir
+        from toolroll.host.runtime.user_folders import make_cache_dir
         from toolroll.host.sandbox.bubblewrap import Bubblewrap
         from toolroll.host.shell.shared_temp import TEMPS, SharedTempBubblewrap
 
         with self._lock:
-            made, place = self.sandbox(), os.path.realpath(cache_dir())
-            shown = (*self._root.folders, self._root.alias, place)
-            beneath = any(is_beneath(one, temp) for one in shown for temp in TEMPS)
-            if isinstance(made, Bubblewrap) and self._temp is None and not beneath:
+            made = self.sandbox()
+            if isinstance(made, Bubblewrap) and self._temp is None:
                 with suppress(OSError):  # a home that cannot be written to
-                    os.makedirs(place, mode=0o700, exist_ok=True)
-                    self._sandbox = SharedTempBubblewrap(made, self.temp(place))
+                    place = make_cache_dir()
+                    shown = (*self._root.folders, self._root.alias, real(place) or place)
+                    if not any(is_beneath(one, temp) for one in shown for temp in TEMPS):
+                        self._sandbox = SharedTempBubblewrap(made, self.temp(place))
             return isinstance(self._sandbox, SharedTempBubblewrap)
 
     def variables(self) -> Mapping[str, str]:
