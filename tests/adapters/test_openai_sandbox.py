@@ -153,7 +153,7 @@ class Scripted(Model):
     def __init__(self, *turns):
         self.turns, self.given = list(turns), []
 
-    async def get_response(self, _instructions, input, *_, **__):
+    async def get_response(self, *_, input, **__):
         self.given.append(input)
         return ModelResponse([self.turns.pop(0)], Usage(), None)
 
