@@ -14,7 +14,7 @@ from toolroll import tools as builtin
 from toolroll.catalogue import CALL, META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, from_server, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
-from toolroll.host.approval.guard import Approver, Guard
+from toolroll.host.approval.guard import CALL_APPROVER, Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.call import Call
@@ -199,6 +199,11 @@ class Kit(ProgramCalls):
         """Where the kit keeps what is its own."""
         return self._services.state.path
 
+    @property
+    def approver(self) -> Approver | None:
+        """What answers the questions of the policy, if anything does."""
+        return self._services.guard.approver
+
     def names(self) -> list[str]:
         """The tools that may be called in this mode, as the dialect names them."""
         return [entry.name for entry in self.entries()]
@@ -274,9 +279,16 @@ class Kit(ProgramCalls):
     ) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
-        Options are those of `context`.
+        Options are those of `context`, and `approve`, which answers the questions of this call where the kit has no
+        approver.
         """
-        return self._executor.call(name, arguments, self.context(**options))
+        if "approve" not in options:
+            return self._executor.call(name, arguments, self.context(**options))
+        before = CALL_APPROVER.set(options["approve"])
+        try:
+            return self._executor.call(name, arguments, self.context(**options))
+        finally:
+            CALL_APPROVER.reset(before)
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ _DECLINED = (
 )
 _NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
 
+CALL_APPROVER: ContextVar[Approver | None] = ContextVar("CALL_APPROVER", default=None)
+"""The approver of the call that runs here; it is asked where the kit has none."""
+
 
 class Guard:
     """Authorises calls and commands. What the approver grants for the session or for always is not asked again."""
@@ -42,8 +46,13 @@ class Guard:
 
     @property
     def approver(self) -> Approver | None:
-        """What answers questions, if anything does."""
+        """What answers the questions of every call, if anything does."""
         return self._approve
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the call that runs here may ask somebody."""
+        return self._approve is not None or CALL_APPROVER.get() is not None
 
     def remember(self, grants: Grants) -> None:
         self._grants = grants
@@ -124,7 +133,8 @@ class Guard:
         """The approver's consent, and why it could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
             return Consent.GIVEN, ""
-        if self._approve is None:
+        approve = self._approve or CALL_APPROVER.get()
+        if approve is None:
             return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
         with self._lock:
@@ -133,7 +143,7 @@ class Guard:
             _check_length(request)
             try:
                 # A copy, so that the approver cannot change what runs.
-                answer = self._approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
+                answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
             except CannotAskError as error:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:
