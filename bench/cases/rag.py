@@ -120,6 +120,7 @@ class Meaning:
 
     unavailable_reason = ""
     name = model = "made"
+    batch = 1_000
     reranks = False
 
     def __init__(self, state: State) -> None:
@@ -133,6 +134,9 @@ class Meaning:
     @property
     def bulk_embedder(self) -> Meaning:
         return self
+
+    def embed_question(self, query: str, _token: CancelToken) -> Any:
+        return vector(query)
 
     def embed(self, texts: Sequence[str], _token: CancelToken) -> Any:
         import numpy as np

@@ -13,8 +13,8 @@ def request(**more):
     return ApprovalRequest("bash", Effect.SHELL, **{"arguments": CALL[1], "reason": "needs approval", **more})
 
 
-def test_a_question_stops_a_call_that_nobody_agreed_to():
-    paused, asked = PausedCalls(), request()
+def test_a_question_stops_a_call_that_nobody_agreed_to(kit):
+    paused, asked = PausedCalls(kit), request()
     with pytest.raises(NeedsApprovalError) as stopped:
         paused.approver(*CALL, approved=False)(asked)
     assert stopped.value.request is asked
@@ -23,15 +23,16 @@ def test_a_question_stops_a_call_that_nobody_agreed_to():
     assert not paused.is_paused(*CALL)
 
 
-def test_an_agreement_covers_what_the_call_shows():
-    assert PausedCalls().approver(*CALL, approved=True)(request(runs=("make",))) is True
+@pytest.mark.parametrize("given", [{"command": "make"}, {"cmd": "make"}], ids=str)
+def test_an_agreement_covers_what_the_call_shows(kit, given):
+    assert PausedCalls(kit).approver("bash", given, approved=True)(request(runs=("make",))) is True
 
 
 @pytest.mark.parametrize(
     "more", [{"runs": ("rm x",)}, {"arguments": {"diff": "-x"}}, {"variables": ("PATH=x",)}], ids=str
 )
-def test_what_the_call_does_not_show_is_asked_on_its_own(more):
-    paused, asked = PausedCalls(), request(**more)
+def test_what_the_call_does_not_show_is_asked_on_its_own(kit, more):
+    paused, asked = PausedCalls(kit), request(**more)
     with pytest.raises(NeedsApprovalError):
         paused.approver(*CALL, approved=True)(asked)
     assert paused.approver(*CALL, approved=True)(asked) is True

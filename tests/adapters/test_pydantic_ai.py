@@ -22,6 +22,7 @@ from tests.adapters.task import (
 pytest.importorskip("pydantic_ai", reason="make adapters installs pydantic-ai")
 
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, DeferredToolResults, ToolDenied
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
@@ -103,6 +104,17 @@ def test_an_agent_that_cannot_defer_is_told_why_nobody_was_asked(open_kit, ws):
     Agent(model, toolsets=[toolset(open_kit(policy="ask"))]).run_sync("go")
     assert "`DeferredToolRequests` is not in the `output_type` of the agent" in model.seen[0].content
     assert not (ws / "new.txt").exists()
+
+
+def test_a_capability_answers_within_the_run(open_kit, ws):
+    def approve(_ctx, requests):
+        return requests.build_results(approve_all=True)
+
+    model = Scripted([[WRITE]])
+    Agent(model, toolsets=[toolset(open_kit(policy="ask"))], capabilities=[HandleDeferredToolCalls(approve)]).run_sync(
+        "go"
+    )
+    assert (ws / "new.txt").exists()
 
 
 def test_cancelling_the_run_ends_the_command(kit, ws):

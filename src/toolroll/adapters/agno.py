@@ -36,13 +36,18 @@ def async_tools(kit: Kit) -> list[Function]:
 def _function(kit: Kit, definition: dict[str, Any], *, is_async: bool) -> Function:
     name = definition["name"]
     confirmed = asks_before(kit, name)
-    approve = partial(partial, _approve, confirmed)  # for the arguments of a call
+
+    def approve(arguments: dict[str, Any], request: ApprovalRequest) -> Answer:
+        """Agree to what a person saw who has confirmed the call."""
+        if confirmed and shows_all(kit, name, arguments, request):
+            return True
+        raise CannotAskError("agno asks before a call, and this question came up later")
 
     def run(**arguments: Any) -> ToolResult:
-        return _returned(kit.call(name, arguments, approve=approve(arguments)))
+        return _returned(kit.call(name, arguments, approve=partial(approve, arguments)))
 
     async def run_async(**arguments: Any) -> ToolResult:
-        return _returned(await kit.acall(name, arguments, approve=approve(arguments)))
+        return _returned(await kit.acall(name, arguments, approve=partial(approve, arguments)))
 
     return Function(
         name=name,
@@ -60,10 +65,3 @@ def _returned(result: Result) -> ToolResult:
         raise ToolError(result.error.code, text)
     images = [Image(content=one.data, mime_type=one.mime) for one in result.images]
     return ToolResult(content=text, images=images or None)
-
-
-def _approve(confirmed: bool, arguments: dict[str, Any], request: ApprovalRequest) -> Answer:
-    """Agree to what a person saw who has confirmed the call."""
-    if confirmed and shows_all(arguments, request):
-        return True
-    raise CannotAskError("agno asks before a call, and this question came up later")

@@ -26,7 +26,8 @@ class NeedsApprovalError(Exception):
 class PausedCalls:
     """The questions that a person was shown, by call. An agreement covers these, and what the call itself shows."""
 
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
         self._shown: dict[str, set[str]] = {}
 
     def approver(self, name: str, arguments: Any, *, approved: bool) -> Approver:
@@ -35,7 +36,7 @@ class PausedCalls:
 
         def approve(request: ApprovalRequest) -> Answer:
             shown = self._shown.setdefault(key, set())
-            if approved and (request.text in shown or shows_all(arguments, request)):
+            if approved and (request.text in shown or shows_all(self._kit, name, arguments, request)):
                 return True
             shown.add(request.text)
             raise NeedsApprovalError(request)
@@ -67,12 +68,11 @@ def asks_before(kit: Kit, name: str, arguments: Mapping[str, Any] | None = None)
     return not isinstance(command, str) or commands.judge(command).decision != "allow"
 
 
-def shows_all(arguments: Any, request: ApprovalRequest) -> bool:
+def shows_all(kit: Kit, name: str, arguments: Any, request: ApprovalRequest) -> bool:
     """Whether somebody who has seen the call has seen all that the request is about."""
-    if not isinstance(arguments, Mapping) or dict(request.arguments) != dict(arguments) or request.variables:
-        return False
-    values = list(arguments.values())
-    return all(text in values for text in request.runs)
+    taken = kit.check(name, arguments).arguments
+    shown = list(taken.values())
+    return request.arguments == taken and not request.variables and all(text in shown for text in request.runs)
 
 
 def _key(name: str, arguments: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolroll.adapters.approvals import NeedsApprovalError, PausedCalls, asks_before
+from toolroll.adapters.approvals import NeedsApprovalError, PausedCalls, asks_before, shows_all
 from toolroll.adapters.requirement import require
 
 require("openai-agents", "openai-agents>=0.24,<1")
@@ -17,13 +17,14 @@ from agents import FunctionTool, RunContextWrapper, ToolOutputImage, ToolOutputT
 from agents.tool_context import ToolContext
 
 from toolroll.formats import data_url, wire_text
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.kit import Kit
 from toolroll.result import Result
 
 
 def tools(kit: Kit) -> list[FunctionTool]:
     """Every tool that the kit shows to a model."""
-    paused = PausedCalls()
+    paused = PausedCalls(kit)
     return [_function_tool(kit, paused, one["function"]) for one in kit.definitions("openai")]
 
 
@@ -39,8 +40,15 @@ def _function_tool(kit: Kit, paused: PausedCalls, definition: dict[str, Any]) ->
         except ValueError:
             return _output(await kit.acall(name, text))  # which says what is wrong with it
         approved = ctx.is_tool_approved(name, ctx.tool_call_id) is True
+        stop = paused.approver(name, arguments, approved=approved)
+
+        def approve(request: ApprovalRequest) -> Answer:
+            if not shows_all(kit, name, arguments, request):
+                raise CannotAskError("OpenAI Agents shows a person the call alone, and this question is about more")
+            return stop(request)
+
         try:
-            result = await kit.acall(name, arguments, approve=paused.approver(name, arguments, approved=approved))
+            result = await kit.acall(name, arguments, approve=approve)
         except NeedsApprovalError as error:
             return _ask_again(error)
         paused.end(name, arguments)

@@ -15,6 +15,7 @@ from toolroll.adapters.requirement import require
 require("pydantic-ai", "pydantic-ai-slim>=2.66,<3")
 
 from pydantic_ai import ApprovalRequired, BinaryContent, CustomEvent, DeferredToolRequests, RunContext, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -44,7 +45,7 @@ class KitToolset(AbstractToolset[Any]):
     def __init__(self, kit: Kit, id: str | None = None) -> None:
         self._kit = kit
         self._id = id
-        self._paused = PausedCalls()
+        self._paused = PausedCalls(kit)
 
     @property
     def id(self) -> str | None:
@@ -96,11 +97,16 @@ def _can_defer(ctx: RunContext[Any]) -> bool:
     """Whether the run can end with a request for approval, or a capability answers it."""
     wanted = getattr(ctx.agent, "output_type", None)
     outputs = wanted if isinstance(wanted, list | tuple) else get_args(wanted)
-    return DeferredToolRequests in outputs
+    found: list[AbstractCapability[Any]] = []
+    if ctx.root_capability is not None:
+        ctx.root_capability.apply(found.append)
+    return DeferredToolRequests in outputs or any(isinstance(one, HandleDeferredToolCalls) for one in found)
 
 
 def _refuse(_request: ApprovalRequest) -> Answer:
-    raise CannotAskError("`DeferredToolRequests` is not in the `output_type` of the agent")
+    raise CannotAskError(
+        "`DeferredToolRequests` is not in the `output_type` of the agent, and no capability handles deferred calls"
+    )
 
 
 def _progress(ctx: RunContext[Any]) -> Progress:
