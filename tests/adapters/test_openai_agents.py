@@ -19,6 +19,7 @@ from tests.adapters.task import (
 )
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
+from toolroll import Policy
 
 pytest.importorskip("agents", reason="make adapters installs openai-agents")
 
@@ -87,6 +88,14 @@ def test_a_question_that_comes_up_in_the_call_is_asked_before_the_next_one(open_
     state.approve(item)
     Runner.run_sync(agent, state)
     assert (ws / "new.txt").exists()
+
+
+def test_a_question_about_more_than_the_call_shows_is_not_answered_by_it(open_kit, ws, served, model):
+    served.script = [[("bash", {"command": "touch new.txt"})]]
+    agent = Agent("coder", model=model, tools=tools(open_kit(policy=Policy(commit="ask"))))
+    Runner.run_sync(agent, "go")
+    assert "OpenAI Agents shows a person the call alone" in served.last.results[0].text
+    assert not (ws / "new.txt").exists()
 
 
 def test_cancelling_the_run_ends_the_command(kit, ws, served, model):

@@ -48,7 +48,7 @@ def _function_tool(kit: Kit, paused: PausedCalls, definition: dict[str, Any]) ->
             return stop(request)
 
         try:
-            result = await kit.acall(name, arguments, approve=approve)
+            result = await kit.acall(name, arguments, approve=approve, id=ctx.tool_call_id)
         except NeedsApprovalError as error:
             return _ask_again(error)
         paused.end(name, arguments)

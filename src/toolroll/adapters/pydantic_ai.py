@@ -26,6 +26,7 @@ from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskErr
 from toolroll.host.runtime.progress import Progress
 from toolroll.kit import Kit
 from toolroll.result import Result
+from toolroll.services import CallOptions
 
 _ANY = SchemaValidator(core_schema.any_schema())  # the kit checks arguments by itself
 
@@ -69,7 +70,8 @@ class KitToolset(AbstractToolset[Any]):
         if not _can_defer(ctx):
             approve = _refuse
         try:
-            result = await self._kit.acall(name, tool_args, approve=approve, progress=_progress(ctx))
+            more: CallOptions = {"progress": _progress(ctx), "id": ctx.tool_call_id or ""}
+            result = await self._kit.acall(name, tool_args, approve=approve, **more)
         except NeedsApprovalError as error:
             raise ApprovalRequired(metadata={"question": error.request.text}) from None
         self._paused.end(name, tool_args)
