@@ -66,12 +66,14 @@ class KitToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002
     ) -> ToolReturn:
-        approve = self._paused.approver(name, tool_args, approved=ctx.tool_call_approved)
-        if not _can_defer(ctx):
-            approve = _refuse
+        pause = self._paused.approver(name, tool_args, approved=ctx.tool_call_approved)
+        options: CallOptions = {
+            "approve": pause if _can_defer(ctx) else _refuse,
+            "progress": _progress(ctx),
+            "id": ctx.tool_call_id or "",
+        }
         try:
-            more: CallOptions = {"progress": _progress(ctx), "id": ctx.tool_call_id or ""}
-            result = await self._kit.acall(name, tool_args, approve=approve, **more)
+            result = await self._kit.acall(name, tool_args, **options)
         except NeedsApprovalError as error:
             raise ApprovalRequired(metadata={"question": error.request.text}) from None
         self._paused.end(name, tool_args)
