@@ -25,7 +25,7 @@ from toolroll.catalogue import (
 )
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
-from toolroll.host.approval.guard import CALL_APPROVER, Approver, Guard
+from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.call import Call
@@ -145,6 +145,7 @@ class Kit(ProgramCalls):
         """Open the engines, and add the tools."""
         self._lock = threading.Lock()
         self._own, self._added = entries, dict[str, Entry]()
+        self.approver = guard.approver
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
@@ -233,11 +234,6 @@ class Kit(ProgramCalls):
         """Where the kit keeps what is its own."""
         return self._services.state.path
 
-    @property
-    def approver(self) -> Approver | None:
-        """What answers the questions of the policy, if anything does."""
-        return self._services.guard.approver
-
     def names(self) -> list[str]:
         """The tools that may be called in this mode, as the dialect names them."""
         return [entry.name for entry in self.entries()]
@@ -314,16 +310,10 @@ class Kit(ProgramCalls):
     ) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
-        Options are those of `context`, and `approve`, which answers the questions of this call where the kit has no
-        approver.
+        Options are those of `context`, and `approve` for the questions of this call, where the kit has no approver.
         """
-        if "approve" not in options:
-            return self._executor.call(name, arguments, self.context(**options))
-        before = CALL_APPROVER.set(options["approve"])
-        try:
-            return self._executor.call(name, arguments, self.context(**options))
-        finally:
-            CALL_APPROVER.reset(before)
+        approve, ctx, call = options.get("approve"), self.context(**options), self._executor.call
+        return call(name, arguments, ctx) if approve is None else ask_by(approve, call, name, arguments, ctx)
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""

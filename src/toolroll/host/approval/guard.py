@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, Approver, CannotAskError, Consent
 from toolroll.policy.decision import Rule, Verdict
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.grants import Grants
     from toolroll.policy.commands import Judgement
 
-__all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent", "Guard"]
+__all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent", "Guard", "ask_by"]
 
 _NO_APPROVER = "no approver is set up here"
 _DECLINED = (
@@ -27,8 +27,17 @@ _DECLINED = (
 )
 _NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
 
-CALL_APPROVER: ContextVar[Approver | None] = ContextVar("CALL_APPROVER", default=None)
-"""The approver of the call that runs here; it is asked where the kit has none."""
+_CALL_APPROVER: ContextVar[Approver | None] = ContextVar("_CALL_APPROVER", default=None)
+T = TypeVar("T")
+
+
+def ask_by(approve: Approver, run: Callable[..., T], *arguments: Any) -> T:
+    """Run a function whose questions this approver answers, where the guard has none of its own."""
+    before = _CALL_APPROVER.set(approve)
+    try:
+        return run(*arguments)
+    finally:
+        _CALL_APPROVER.reset(before)
 
 
 class Guard:
@@ -52,7 +61,7 @@ class Guard:
     @property
     def can_ask(self) -> bool:
         """Whether the call that runs here may ask somebody."""
-        return self._approve is not None or CALL_APPROVER.get() is not None
+        return self._approve is not None or _CALL_APPROVER.get() is not None
 
     def remember(self, grants: Grants) -> None:
         self._grants = grants
@@ -133,7 +142,7 @@ class Guard:
         """The approver's consent, and why it could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
             return Consent.GIVEN, ""
-        approve = self._approve or CALL_APPROVER.get()
+        approve = self._approve or _CALL_APPROVER.get()
         if approve is None:
             return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
