@@ -15,9 +15,10 @@ from langchain_core.messages import AIMessage
 from langchain_tests.integration_tests import SandboxIntegrationTests
 
 from tests.adapters.escapes import find_escapes
+from tests.adapters.task import run_example
 from tests.host.sandbox.test_probes import ground
 from toolroll import Kit
-from toolroll.adapters.deepagents import DeepAgentsSandbox, sandbox
+from toolroll.adapters.deepagents import sandbox
 from toolroll.policy.rules import Policy
 
 pytestmark = pytest.mark.slow
@@ -62,7 +63,7 @@ class TestOfficialSuite(SandboxIntegrationTests):
 
 
 def test_no_trial_gets_out(tmp_path):
-    with ground(tmp_path) as here, sandbox(here.ws, policy=Policy()) as made:
+    with ground(tmp_path / "ground") as here, sandbox(here.ws, policy=Policy()) as made:
         read = lambda path: made.download_files([path])[0].content  # noqa: E731
         write = lambda path, data: made.upload_files([(path, data)])  # noqa: E731
         assert find_escapes(here, lambda script: made.execute(script).output, read, write) == set()
@@ -134,18 +135,26 @@ class Scripted(GenericFakeChatModel):
         return self
 
 
+def scripted(*calls):
+    turns = [AIMessage("", tool_calls=[{"id": str(at), **one}]) for at, one in enumerate(calls)]
+    return Scripted(messages=iter([*turns, AIMessage("done")]))
+
+
 def test_an_agent_writes_runs_and_reads(box):
     path = f"{box.box.workspace}/answer.py"
-    calls = [
+    model = scripted(
         {"name": "write_file", "args": {"file_path": path, "content": "print(6 * 7)\n"}},
         {"name": "execute", "args": {"command": f"python3 {path} | tee /tmp/out"}},
         {"name": "read_file", "args": {"file_path": "/tmp/out"}},
-    ]
-    turns = [AIMessage("", tool_calls=[{"id": str(at), **one}]) for at, one in enumerate(calls)]
-    model = Scripted(messages=iter([*turns, AIMessage("done")]))
+    )
     backend = CompositeBackend(default=box, routes={}, artifacts_root="/tmp")
     agent = create_deep_agent(model=model, backend=backend)
     said = [one.text for one in agent.invoke({"messages": [("user", "go")]})["messages"] if one.type == "tool"]
     assert "42" in said[1]
     assert "42" in said[2]
-    assert isinstance(backend.default, DeepAgentsSandbox)
+
+
+def test_the_example_of_the_manual(ws):
+    call = {"name": "execute", "args": {"command": "sed s/1/2/ cart.py > new.py"}}
+    run_example("deepagents", model=scripted(call))
+    assert (ws / "new.py").read_text() == "total = 2\n"

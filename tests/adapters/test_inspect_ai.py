@@ -51,7 +51,7 @@ def test_another_user_is_refused(env):
 
 @pytest.mark.parametrize("fork", [True, False], ids=["fork", "its own folder"])
 def test_no_trial_gets_out(tmp_path, fork):
-    with ground(tmp_path) as here, KitSandbox(here.ws if fork else None, fork=fork, policy=Policy()) as box:
+    with ground(tmp_path / "ground") as here, KitSandbox(here.ws if fork else None, fork=fork, policy=Policy()) as box:
         env = InspectSandbox(box)
         run = lambda script: asyncio.run(env.exec(["bash", "-c", script])).stdout  # noqa: E731
         read = lambda path: asyncio.run(env.read_file(path, text=False))  # noqa: E731

@@ -28,6 +28,7 @@ from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from tests.adapters.escapes import find_escapes
+from tests.adapters.task import run_example
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.openai_sandbox import OpenAISandboxOptions, client
 from toolroll.policy.rules import Policy
@@ -97,7 +98,7 @@ def test_how_a_command_ends():
 
 
 def test_no_trial_gets_out(tmp_path):
-    with ground(tmp_path) as here:
+    with ground(tmp_path / "ground") as here:
         made = client(here.ws, policy=Policy())
 
         async def use(session):
@@ -161,14 +162,26 @@ class Scripted(Model):
         raise NotImplementedError
 
 
-def test_an_agent_runs_a_command():
-    arguments = json.dumps({"cmd": "cat a.txt | tr a-z A-Z"})
+def scripted(command):
+    arguments = json.dumps({"cmd": command})
     call = ResponseFunctionToolCall(arguments=arguments, call_id="1", name="exec_command", type="function_call")
     text = ResponseOutputText(annotations=[], text="done", type="output_text")
     end = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
-    model = Scripted(call, end)
+    return Scripted(call, end)
+
+
+def test_an_agent_runs_a_command():
+    model = scripted("cat a.txt | tr a-z A-Z")
     agent = SandboxAgent(name="a", model=model, default_manifest=Manifest(entries={"a.txt": File(content=b"loud\n")}))
     config = RunConfig(sandbox=SandboxRunConfig(client=client()), tracing_disabled=True)
     result = asyncio.run(Runner.run(agent, "go", run_config=config))
     assert result.final_output == "done"
     assert "LOUD" in json.dumps(model.given[-1])
+
+
+@pytest.mark.filterwarnings("ignore:asynchronous generator:ResourceWarning")  # of an event loop of `run_sync`
+def test_the_example_of_the_manual(ws):
+    model = scripted("tr a-z A-Z < cart.py | tee new.py")
+    assert run_example("OpenAI Agents, sandboxes", model=model)["result"].final_output == "done"
+    assert "TOTAL = 1" in json.dumps(model.given[-1])
+    assert not (ws / "new.py").exists()

@@ -85,7 +85,7 @@ def test_background_programs_and_cancelled_ones_end():
 
 
 def test_no_trial_gets_out(tmp_path):
-    with ground(tmp_path) as here:
+    with ground(tmp_path / "ground") as here:
 
         async def use(box):
             loop = asyncio.get_running_loop()
