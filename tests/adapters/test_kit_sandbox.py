@@ -107,16 +107,16 @@ def test_cancelling_ends_the_command(box):
     asyncio.run(run())
 
 
-def test_where_each_command_has_its_own_tmp_a_file_there_is_refused(tmp_path):
-    with KitSandbox(tmp_path) as own:  # by Landlock, and beneath /tmp
-        own.write(f"{tmp_path}/a", b"a")
+def test_where_each_command_has_its_own_tmp_a_file_there_is_refused(ws):
+    with KitSandbox(ws) as own:  # by Landlock, and beneath /tmp
+        own.write(f"{ws}/a", b"a")
         assert own.run("cat a").stdout == b"a"
         with pytest.raises(PermissionError, match=r"has its own 'tmp' here; write in .* or \$TMPDIR"):
             own.write("/tmp/b", b"b")
 
 
-def test_a_file_over_the_limit_of_tools_is_written_by_a_command(tmp_path):
-    with KitSandbox(tmp_path, limits={"write_bytes": 10}) as own:
+def test_a_file_over_the_limit_of_tools_is_written_by_a_command(ws):
+    with KitSandbox(ws, limits={"write_bytes": 10}) as own:
         own.write("a/b", b"x" * 20)
         assert own.read("a/b") == b"x" * 20
 
