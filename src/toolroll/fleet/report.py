@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from toolroll.fleet.tasks import TaskResult
+from toolroll.fleet.tasks import FleetResult
 
 _STATES = ("passed", "failed", "error")
 _WIDTH, _LEFT, _LINE, _TOP = 900, 140, 24, 96
@@ -18,7 +18,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f } .paper { fill: #ffffff 
 """
 
 
-def summarize(results: Sequence[TaskResult], seconds: float) -> str:
+def summarize(results: Sequence[FleetResult], seconds: float) -> str:
     """How many tasks passed, and for each tool how often it was called and how long that took."""
     states = Counter(one.status for one in results)
     said = ", ".join(f"{states[name]} {name}" for name in _STATES)
@@ -47,7 +47,7 @@ def summarize(results: Sequence[TaskResult], seconds: float) -> str:
     return "\n".join([*lines, f"... and {len(bad) - 20} more" if len(bad) > 20 else ""]).rstrip()
 
 
-def _tools(results: Iterable[TaskResult]) -> Iterator[tuple[str, int, int, float, float]]:
+def _tools(results: Iterable[FleetResult]) -> Iterator[tuple[str, int, int, float, float]]:
     """For each tool: calls, errors, and the times that half and 95 % of the calls took at most."""
     times, bad = defaultdict[str, list[float]](list), Counter[str]()
     for call in (call for one in results for call in one.calls):
@@ -58,7 +58,7 @@ def _tools(results: Iterable[TaskResult]) -> Iterator[tuple[str, int, int, float
         yield name, len(taken), bad[name], taken[len(taken) // 2], taken[min(len(taken) - 1, len(taken) * 95 // 100)]
 
 
-def draw(results: Sequence[TaskResult], seconds: float) -> str:
+def draw(results: Sequence[FleetResult], seconds: float) -> str:
     """A picture (SVG): which part of the tasks passed, and the times of each tool."""
     rows = list(_tools(results))
     height, states = _TOP + _LINE * (len(rows) + 1), Counter(one.status for one in results)

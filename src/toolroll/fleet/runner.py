@@ -13,7 +13,7 @@ from typing import cast
 
 import msgspec
 
-from toolroll.fleet.tasks import FleetTask, TaskResult
+from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
 from toolroll.host.runtime.launcher import ChildProcess, wait_for
 
@@ -31,7 +31,7 @@ class TaskQueue:
 
     orders: deque[TaskOrder]
     retries: int
-    on_result: Callable[[TaskResult], None]
+    on_result: Callable[[FleetResult], None]
     _lock: threading.Condition = field(default_factory=threading.Condition)
     _running: int = 0
 
@@ -45,7 +45,7 @@ class TaskQueue:
             self._running += 1
             return self.orders.popleft()
 
-    def put_back(self, order: TaskOrder, result: TaskResult, *, died: bool = False) -> None:
+    def put_back(self, order: TaskOrder, result: FleetResult, *, died: bool = False) -> None:
         """Take a result; a task that ended with an error, or with its worker, may be tried again."""
         tries = max(self.retries, _MAX_DEATHS) if died else self.retries
         with self._lock:
@@ -60,7 +60,7 @@ class TaskQueue:
         """Report the tasks that no worker is left for."""
         with self._lock:
             for order in self.orders:
-                self.on_result(TaskResult(order.task.id, "error", why, attempt=order.attempt))
+                self.on_result(FleetResult(order.task.id, "error", why, attempt=order.attempt))
             self.orders.clear()
 
 
@@ -69,7 +69,7 @@ def run_tasks(
     workers: Sequence[tuple[WorkerOrder, StartWorker]],
     *,
     retries: int,
-    on_result: Callable[[TaskResult], None],
+    on_result: Callable[[FleetResult], None],
     on_problem: Callable[[str], None],
 ) -> None:
     """Run tasks, each with the number of its base, and report every result once; problems of workers as they come."""
@@ -171,7 +171,7 @@ class WorkerLink:
             orders, self._has = list(self._has.values()), {}
         for order in orders:
             said = f"{self._order.name} ended while it ran this task."
-            self._queue.put_back(order, TaskResult(order.task.id, "error", said, attempt=order.attempt), died=True)
+            self._queue.put_back(order, FleetResult(order.task.id, "error", said, attempt=order.attempt), died=True)
 
 
 def _send(process: ChildProcess, data: bytes) -> None:
@@ -186,4 +186,5 @@ def _end(process: ChildProcess) -> int:
     if status is None:
         process.kill()
         status = process.wait()
+    process.stdout.close()  # type: ignore[union-attr]  # it has a pipe
     return status

@@ -47,7 +47,7 @@ class CallRow(msgspec.Struct, omit_defaults=True):
     text: str = ""
 
 
-class TaskResult(msgspec.Struct, omit_defaults=True):
+class FleetResult(msgspec.Struct, omit_defaults=True):
     """A line of the results. `status` is passed, failed, or error where the task could not be run to its end."""
 
     id: str
@@ -96,22 +96,22 @@ def _find_problem(task: FleetTask, seen: set[str]) -> str:
     return "" if task.setup or task.calls or task.agent or task.check else "it has nothing to do"
 
 
-def read_results(lines: Iterable[str]) -> dict[str, TaskResult]:
+def read_results(lines: Iterable[str]) -> dict[str, FleetResult]:
     """The last result of each task; a line that was cut off by a kill is left out."""
     found = {}
     for line in lines:
         try:
-            one = msgspec.json.decode(line, type=TaskResult)
+            one = msgspec.json.decode(line, type=FleetResult)
         except (msgspec.DecodeError, UnicodeError):
             continue
         found[one.id] = one
     return found
 
 
-def run_task(task: FleetTask, lease: Callable[[], Lease], run_agent: RunAgent | None = None) -> TaskResult:
+def run_task(task: FleetTask, lease: Callable[[], Lease], run_agent: RunAgent | None = None) -> FleetResult:
     """Run one task in a lease of its own, which is removed at the end."""
     began = time.monotonic()
-    result = TaskResult(task.id, "passed")
+    result = FleetResult(task.id, "passed")
     try:
         with closing(lease()) as kit:
             _work(task, kit, result, run_agent)
@@ -122,7 +122,7 @@ def run_task(task: FleetTask, lease: Callable[[], Lease], run_agent: RunAgent | 
     return result
 
 
-def _work(task: FleetTask, kit: Lease, result: TaskResult, run_agent: RunAgent | None) -> None:
+def _work(task: FleetTask, kit: Lease, result: FleetResult, run_agent: RunAgent | None) -> None:
     for command in task.setup:
         if (done := kit.exec(command, timeout=_COMMAND_SECONDS)).code != 0:
             result.status, result.why, result.output = "failed", f"setup {command!r}: status {done.code}", _end(done)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.fleet.pool import PoolKit
-from toolroll.fleet.tasks import FleetTask, RunAgent, TaskResult, run_task
+from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
 from toolroll.host.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def serve(
     source, lock = iter(lines), threading.Lock()
     order = msgspec.json.decode(next(source), type=WorkerOrder)
 
-    def say(row: Ready | TaskResult) -> None:
+    def say(row: Ready | FleetResult) -> None:
         with lock:
             write(msgspec.json.encode(row) + b"\n")
 
@@ -94,9 +94,9 @@ def encode_order(order: WorkerOrder | TaskOrder) -> bytes:
     return msgspec.json.encode(order) + b"\n"
 
 
-def decode_answer(line: bytes) -> Ready | TaskResult:
+def decode_answer(line: bytes) -> Ready | FleetResult:
     """A line of a worker; msgspec.DecodeError for another one."""
     found = msgspec.json.decode(line, type=dict[str, Any])
     if "ready" in found:
         return msgspec.convert(found, Ready)
-    return msgspec.convert(found, TaskResult)
+    return msgspec.convert(found, FleetResult)

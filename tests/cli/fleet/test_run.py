@@ -10,7 +10,7 @@ from typing import Any
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_a_task_file_runs_and_resumes(toolroll: Run, ws: Path, tmp_path: Path) -> None:
+def test_a_task_file_runs_and_resumes(quick: Run, ws: Path, tmp_path: Path) -> None:
     (ws / "a.txt").write_text("one\n")
     tasks = tmp_path / "tasks.jsonl"
     edit = ["edit", {"path": "a.txt", "old": "one", "new": "two"}]
@@ -24,7 +24,7 @@ def test_a_task_file_runs_and_resumes(toolroll: Run, ws: Path, tmp_path: Path) -
     tasks.write_text("\n".join(map(json.dumps, lines)) + "\nno json\n")
     picture = tmp_path / "run.svg"
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    status, out, err = toolroll("fleet", "run", str(tasks), "--width", "1", "--picture", str(picture), **cache)
+    status, out, err = quick("fleet", "run", str(tasks), "--width", "1", "--picture", str(picture), **cache)
     assert status == 1
     assert err.splitlines() == [
         f"task: {tasks}, line 3: another task has the id 'good'. The other tasks run.",
@@ -45,6 +45,6 @@ def test_a_task_file_runs_and_resumes(toolroll: Run, ws: Path, tmp_path: Path) -
     assert (ws / "a.txt").read_text() == "one\n"
     assert [one for one in (tmp_path / "cache").rglob("*") if one.is_file()] == []
 
-    status, out, err = toolroll("fleet", "run", str(tasks), "--resume", "--width", "1", **cache)
+    status, out, err = quick("fleet", "run", str(tasks), "--resume", "--width", "1", **cache)
     rows = [json.loads(line) for line in (tmp_path / "tasks.results.jsonl").read_text().splitlines()]
     assert [row["id"] for row in rows[4:]] == ["nowhere"]

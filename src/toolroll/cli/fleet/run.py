@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.fleet.runner import StartWorker
-    from toolroll.fleet.tasks import FleetTask, TaskResult
+    from toolroll.fleet.tasks import FleetResult, FleetTask
     from toolroll.fleet.worker import WorkerOrder
     from toolroll.host.fleet.frozen import FrozenCopy
     from toolroll.host.settings import Settings
@@ -48,7 +48,7 @@ def _run_file(args: Namespace) -> int:
     began = time.monotonic()
     results = list(before.values())
 
-    def take(result: TaskResult) -> None:
+    def take(result: FleetResult) -> None:
         results.append(result)
         log.add(result)
 
@@ -71,7 +71,7 @@ class ResultLog:
         self._began = time.monotonic()
         self._shown = 0.0
 
-    def add(self, result: TaskResult) -> None:
+    def add(self, result: FleetResult) -> None:
         import msgspec
 
         self._file.write(msgspec.json.encode(result) + b"\n")
@@ -93,9 +93,9 @@ class ResultLog:
             print(file=sys.stderr)
 
 
-def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[TaskResult], None]) -> None:
+def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]) -> None:
     from toolroll.fleet.runner import run_tasks
-    from toolroll.fleet.tasks import TaskResult
+    from toolroll.fleet.tasks import FleetResult
     from toolroll.fleet.worker import FrozenPlace
 
     limits = _read_limits(args)
@@ -110,7 +110,7 @@ def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[TaskR
         places = [FrozenPlace(one.path, one.state) for one in frozen.values() if not isinstance(one, str)]
         for task in tasks:
             if isinstance(why := frozen[_key(task, args)], str):
-                on_result(TaskResult(task.id, "error", why))
+                on_result(FleetResult(task.id, "error", why))
         runnable = [(task, made.index(_key(task, args))) for task in tasks if _key(task, args) in made]
         settings = read_settings(args, args.workspace).settings
         count = min(os.cpu_count() or 1, width, max(1, len(runnable)))
@@ -191,7 +191,7 @@ def _read_lines(path: str) -> list[str]:
         raise UsageError(f"Cannot read {path!r}: {error.strerror}.") from None
 
 
-def _read_done(path: str) -> dict[str, TaskResult]:
+def _read_done(path: str) -> dict[str, FleetResult]:
     """Results of an earlier run, without tasks that ended with an error."""
     from toolroll.fleet.tasks import read_results
 
