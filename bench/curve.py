@@ -1,4 +1,4 @@
-"""How cost grows, as a picture: CPU time over size, both in powers of ten. For light and dark screens."""
+"""Lines as a picture: CPU time over size, both in powers of ten, or values over shares. For light and dark screens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 80, 210, 48, 48
 COLOURS = ("#2f81f7", "#d9822b", "#8250df", "#1a7f37", "#bf3989")
 
 Lines = Mapping[str, Sequence[tuple[int, float]]]
-"""For each name the sizes, in rising order, and the seconds that they cost."""
+"""For each name the sizes, in rising order, and the seconds that they cost; or shares and values."""
 
 STYLE = """\
 text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -31,16 +31,24 @@ def svg(title: str, unit: str, lines: Lines) -> str:
 
 def panels(unit: str, pictures: Mapping[str, Lines], columns: int = 2) -> str:
     """Several such pictures with their titles, side by side."""
-    columns = min(columns, len(pictures))
-    across, down = columns * WIDTH, math.ceil(len(pictures) / columns) * HEIGHT
-    named = escape(next(iter(pictures)) if len(pictures) == 1 else "How cost grows")
+    named = next(iter(pictures)) if len(pictures) == 1 else "How cost grows"
+    return _side_by_side(named, [list(_panel(title, unit, lines)) for title, lines in pictures.items()], columns)
+
+
+def over_shares(named: str, pictures: Mapping[str, Lines]) -> str:
+    """Lines through (per cent, value from 0 to 1), on plain scales, one picture beside the other."""
+    return _side_by_side(named, [list(_share_panel(title, lines)) for title, lines in pictures.items()], 2)
+
+
+def _side_by_side(named: str, drawn: Sequence[Sequence[str]], columns: int) -> str:
+    columns = min(columns, len(drawn))
+    across, down = columns * WIDTH, math.ceil(len(drawn) / columns) * HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" role="img">',
-        f'<title>{named}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
+        f'<title>{escape(named)}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
     ]
-    for at, (title, lines) in enumerate(pictures.items()):
-        parts.append(f'<g transform="translate({at % columns * WIDTH} {at // columns * HEIGHT})">')
-        parts += [*_panel(title, unit, lines), "</g>"]
+    for at, panel in enumerate(drawn):
+        parts += [f'<g transform="translate({at % columns * WIDTH} {at // columns * HEIGHT})">', *panel, "</g>"]
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -51,6 +59,26 @@ def _panel(title: str, unit: str, lines: Lines) -> Iterator[str]:
     yield f'<text x="16" y="24">{escape(title)}</text>'
     yield from _grid(across, up, unit)
     yield from _lines(lines, across, up)
+
+
+def _share_panel(title: str, lines: Lines) -> Iterator[str]:
+    across, up = Scale(100, LEFT, WIDTH - RIGHT), Scale(1, HEIGHT - BOTTOM, TOP)
+    yield f'<text x="16" y="24">{escape(title)}</text>'
+    for share in sorted({share for line in lines.values() for share, _ in line}):
+        yield from _mark(across.at(share), f"{share} %")
+    for tenths in range(0, 11, 2):
+        yield from _level(up.at(tenths / 10), f"{tenths / 10:g}")
+    yield from _lines(lines, across, up)
+
+
+class Scale:
+    """From values between 0 and the highest to places between two edges of the picture."""
+
+    def __init__(self, high: float, start: float, end: float) -> None:
+        self._start, self._step = start, (end - start) / high
+
+    def at(self, value: float) -> float:
+        return self._start + value * self._step
 
 
 class Axis:
@@ -71,16 +99,22 @@ class Axis:
 
 def _grid(across: Axis, up: Axis, unit: str) -> Iterator[str]:
     for power in across.powers:
-        x = across.at(10**power)
-        yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-        yield f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}">{10**power:,} {escape(unit)}</text>'
+        yield from _mark(across.at(10**power), f"{10**power:,} {escape(unit)}")
     for power in up.powers:
-        y = up.at(10.0**power)
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text class="tick end" x="{LEFT - 8}" y="{y + 4:.1f}">{seconds(10.0**power)}</text>'
+        yield from _level(up.at(10.0**power), seconds(10.0**power))
 
 
-def _lines(lines: Lines, across: Axis, up: Axis) -> Iterator[str]:
+def _mark(x: float, name: str) -> Iterator[str]:
+    yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+    yield f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}">{name}</text>'
+
+
+def _level(y: float, name: str) -> Iterator[str]:
+    yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    yield f'<text class="tick end" x="{LEFT - 8}" y="{y + 4:.1f}">{name}</text>'
+
+
+def _lines(lines: Lines, across: Axis | Scale, up: Axis | Scale) -> Iterator[str]:
     ends = _apart({name: up.at(line[-1][1]) for name, line in lines.items()})
     for at, (name, line) in enumerate(lines.items()):
         colour = COLOURS[at % len(COLOURS)]

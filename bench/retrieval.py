@@ -210,7 +210,7 @@ def tables(scores: Mapping[str, Score], asked: Sequence[Question]) -> Iterator[t
     """What was measured: for each part of the questions, by how they are put, and pair by pair."""
     parts = {part: [one.part == part for one in asked] for part in PARTS}
     for part, chosen in parts.items():
-        rows = [_row(method, one.of(chosen)) for method, one in scores.items()]
+        rows = [row(method, one.of(chosen)) for method, one in scores.items()]
         yield f"{TITLES[part]} ({sum(chosen)})", [HEAD, *rows]
     yield "By how a fresh question is put", list(_kinds(scores, asked, parts["fresh"]))
     yield "By how another question is put", list(_kinds(scores, asked, [not one for one in parts["fresh"]]))
@@ -235,7 +235,8 @@ def _kinds(scores: Mapping[str, Score], asked: Sequence[Question], among: Sequen
         yield (method, *(f"{recall(one.of(chosen).passages):.2f}" for chosen in counts.values()))
 
 
-def _row(name: str, score: Score) -> Row:
+def row(name: str, score: Score) -> Row:
+    """A method with its shares and means, as HEAD names them."""
     values = (recall(score.documents), reciprocal(score.documents), recall(score.passages), reciprocal(score.passages))
     return (name, *(f"{value:.3f}" for value in values))
 

@@ -201,6 +201,7 @@ def test_the_import_is_light():
         "argparse",
         "subprocess",
         "jsonschema_rs",
+        "opentelemetry",
     ]
     code = f"import sys, json; from toolroll import Kit; print(json.dumps([name for name in {heavy} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -40,6 +40,7 @@ FRONTS = {
     "policy/shell": "policy/commands host/settings",
     "policy/shell/parse": "policy/shell/parse/analysis",
     "schema": "schema/check dialect",
+    "schema/stubs": "catalogue",
     "text": "text/edit/refusals",
     "text/shown_lines": "tools/files/read",
     "text/code": "tools/code/edit_symbol",

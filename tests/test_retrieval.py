@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from bench import corpora, curve, questions, retrieval
+from bench import shares as bench_shares
 from bench.measure import Measured, Outcome
-from bench.questions import Place, Question, page
+from bench.questions import Place, Question, page, shares_page
 from bench.retrieval import NOWHERE, Paired, Score
 from toolroll.host.knowledge.vectors.backfill import MAX_NEAREST
 from toolroll.text.knowledge import chunks
@@ -69,6 +70,15 @@ def test_the_fresh_questions_are_spread_mixed_and_worded_as_when_they_were_first
     assert known_by == "bd96b1f0aeb19d0493601f4606b6b19220cdc2f9998cfc3fc2c6e9f035497cfd"
 
 
+def test_the_questions_over_the_whole_documentation_are_many_mixed_and_worded_as_when_they_were_first_asked():
+    asked = read("django.toml")["question"]
+    kinds = [one["by"] for one in asked]
+    assert [kinds.count(kind) for kind in questions.KINDS] == [8, 99, 24]
+    assert len({name for one in asked for name, _ in one["in"]}) >= 70
+    known_by = hashlib.sha256("\n".join(one["ask"] for one in asked).encode()).hexdigest()
+    assert known_by == "8f55da359083845f5b5d141eee5ceaa3885a95e49efbdd669285a9a788488c50"
+
+
 def test_the_halves_are_of_about_one_size_and_a_question_stays_in_its_own():
     asked = [Question(one["ask"], one["by"], ()) for one in read("questions.toml")["question"]]
     assert 0.4 < sum(one.part == "held-out" for one in asked) / len(asked) < 0.6
@@ -102,10 +112,13 @@ def test_an_answer_that_is_not_clear_is_refused(name, phrase, why):
         questions.place(name, phrase, TEXTS)
 
 
-@pytest.mark.skipif(
+HERE = pytest.mark.skipif(
     not all((corpora.FOLDER / f"{name}-{version}").exists() for name, (version, _) in corpora.SOURCES.items()),
     reason="the source distributions are not here; the bench fetches them",
 )
+
+
+@HERE
 def test_every_answer_is_in_its_document_and_within_a_piece():
     texts = questions.documents()
     asked = questions.questions(texts)
@@ -115,6 +128,13 @@ def test_every_answer_is_in_its_document_and_within_a_piece():
     }
     answers = [answer for one in asked for answer in one.answers]
     assert [one for one in answers if not any(piece.holds(one) for piece in pieces[one.document])] == []
+
+
+@HERE
+def test_every_answer_about_the_whole_documentation_is_in_it():
+    texts, asked = questions.whole()
+    assert (len(texts), len(asked)) == (640, 131)
+    assert all(one.fresh and one.answers for one in asked)
 
 
 def test_a_document_that_changed_is_refused(tmp_path, monkeypatch):
@@ -277,3 +297,44 @@ def test_the_picture_of_growth_is_well_formed_with_a_line_for_each_name():
     assert heights[0][0] > heights[1][0] > heights[0][1] > heights[1][1]  # what costs more is further up
     texts = [one.text for one in drawn.iter(f"{name}text")]
     assert {"a < b", "one", "two", "1,000 pieces", "10 ms"} <= set(texts)
+
+
+def shares(**values):
+    """What was measured at shares: for each the ranks of words, meaning and both, of two questions."""
+    names = ("words (BM25)", "meaning (vectors)", "both")
+    return {
+        int(share[1:]): bench_shares.Measured(
+            dict(zip(names, (Score(one, one) for one in ranks), strict=True)), [0.01] * 2, [0.02] * 2
+        )
+        for share, ranks in values.items()
+    }
+
+
+def test_what_is_below_words_alone_is_told():
+    good = shares(_0=([1, 9], [9, 9], [1, 9]), _100=([1, 9], [1, 1], [1, 2]))
+    bad = shares(_0=([1, 9], [9, 9], [1, 9]), _50=([1, 2], [1, 1], [2, 9]))
+    assert bench_shares.below(good) == []
+    assert bench_shares.below(bad) == ["recall@5 by passage at 50 %", "MRR by passage at 50 %"]
+    assert [(row[0], row[1], row[4]) for row in bench_shares.rows(good)] == [
+        ("any", "words (BM25)", "0.500"),
+        ("100 %", "meaning (vectors)", "1.000"),
+        ("0 %", "both", "0.500"),
+        ("100 %", "both", "1.000"),
+    ]
+    assert next(bench_shares.cost_rows(good)) == ("0 %", "10 ms", "10 ms", "20 ms", "20 ms")
+
+
+def test_the_part_on_shares_stays_when_the_page_is_written_again(tmp_path):
+    path = tmp_path / "retrieval.md"
+    path.write_text("# Retrieval\n\nOld.\n")
+    facts = {"questions": 2, "django": "5", "documents": 3, "pieces": 9, "seeds": 3}
+    drawn = bench_shares.lines(shares(_0=([1, 9], [9, 9], [1, 9]), _100=([1, 9], [1, 1], [1, 2])))
+    for number in ("1", "2"):
+        shares_page.write(tmp_path, facts, [("a",), (number,)], [("b",)], drawn)
+    text = path.read_text()
+    assert text.startswith(f"# Retrieval\n\nOld.\n\n{page.PART}\n\n## While vectors are being made\n")
+    assert ("| 2 |" in text, "| 1 |" in text) == (True, False)
+    picture = ElementTree.fromstring((tmp_path / "retrieval-shares.svg").read_text())
+    lines = [one.get("points") for one in picture.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert len(lines) == 6
+    assert lines[0].split()[0].partition(",")[2] == lines[0].split()[1].partition(",")[2]  # words stay as they are

@@ -244,3 +244,67 @@ def test_a_longer_timeout_lengthens_its_call(open_kit, call_seconds, timeout, gi
     kit = open_kit(limits={"call_seconds": call_seconds})
     kit.register(left)
     assert kit.call("left", {"timeout": timeout}).data == pytest.approx(given, abs=5)
+
+
+def test_hooks_see_refuse_and_change_every_call(open_kit, put, ws):
+    put({"a.txt": "a\n"})
+    kit, seen = open_kit(code_mode=True), []
+
+    @kit.before
+    def check(call):
+        seen.append((call.name, dict(call.arguments)))
+        if call.name == "delete":
+            return "Nothing is deleted here."
+        call.arguments.clear()  # a copy
+        return {"path": "b.txt", "content": "changed"} if call.name == "write" else None
+
+    @kit.before
+    def sees_what_was_changed(call):
+        assert call.name != "write" or call.arguments["content"] == "changed"
+
+    @kit.after
+    def look(call, result):
+        seen.append((call.name, result.status))
+        return "Looked at." if call.name == "stat" else None
+
+    assert kit.call("delete", {"path": "a.txt"}).text == "A hook refused 'delete': Nothing is deleted here."
+    assert kit.call("call_tool", {"name": "delete", "arguments": {"path": "a.txt"}}).error.code == "PermissionDenied"
+    assert kit.call("write", {"path": "x.txt", "content": "x"}).ok
+    assert kit.call("stat", {"path": "a.txt"}).text.endswith("\nLooked at.")
+    kit.call("python", {"code": "try: tools.delete('a.txt')\nexcept ToolError as e: print(e)"})
+    with kit.fork() as fork:
+        assert fork.call("delete", {"path": "a.txt"}).error.code == "PermissionDenied"
+    assert sorted(one.name for one in ws.iterdir()) == ["a.txt", "b.txt"]
+    names = [name for name, _ in seen]
+    assert names == [
+        *["delete"] * 4,
+        *["write"] * 2,
+        *["stat"] * 2,
+        "python",
+        *["delete"] * 2,
+        "python",
+        *["delete"] * 2,
+    ]
+
+
+def test_hooks_see_the_calls_of_programs(kit, ws):
+    refused = []
+    kit.before(lambda call: "no" if call.name in refused else None)
+    kit.after(lambda call, result: seen.append((call.name, result.status)))
+    seen = []
+    kit.write_bytes("a", b"1")
+    refused.append("read_bytes")
+    with pytest.raises(ToolError, match="A hook refused 'read_bytes': no"):
+        kit.read_bytes("a")
+    kit.before(lambda _: {"path": "b"})
+    with pytest.raises(ToolError, match="cannot change the arguments of 'write_bytes'"):
+        kit.write_bytes("a", b"2")
+    assert seen == [("write_bytes", "success"), ("read_bytes", "error"), ("write_bytes", "error")]
+    assert (ws / "a").read_bytes() == b"1"
+
+
+def test_changed_arguments_are_checked_again(kit, ws):
+    kit.before(lambda call: {"path": "../x", "content": "x"} if call.name == "write" else {"path": 7})
+    assert kit.call("write", {"path": "a", "content": "x"}).error.code == "SecurityError"
+    assert kit.call("stat", {"path": "a"}).error.code == "ValidationError"
+    assert list(ws.iterdir()) == []

@@ -26,6 +26,7 @@ from bench import corpora
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host.knowledge.library import Library
+from toolroll.host.knowledge.vectors.background import BackgroundFill
 from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
@@ -117,16 +118,25 @@ def nearest(matrix: Any, asked: Any) -> list[int]:
 class Meaning:
     """Takes the place of the model: what is left of the search is the product's own."""
 
-    lacks = ""
+    unavailable_reason = ""
     name = model = "made"
+    batch = 1_000
     reranks = False
 
     def __init__(self, state: State) -> None:
+        self.background = BackgroundFill(state)
         self.vectors = QdrantEdge(state)
 
     @property
     def embedder(self) -> Meaning:
         return self
+
+    @property
+    def bulk_embedder(self) -> Meaning:
+        return self
+
+    def embed_question(self, query: str, _token: CancelToken) -> Any:
+        return vector(query)
 
     def embed(self, texts: Sequence[str], _token: CancelToken) -> Any:
         import numpy as np
@@ -146,6 +156,7 @@ class Kept:
         return self._meaning.embed(texts, CancelToken())
 
     def close(self) -> None:
+        self._meaning.background.close()
         self._meaning.vectors.close()
         self._state.close()
 

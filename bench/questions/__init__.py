@@ -1,7 +1,8 @@
 """Questions over real documentation with the places of their answers, and the documents, which do not ship.
 
-`documents.toml` names the documents and their hashes, `questions.toml` and `fresh.toml` the questions. An answer is a
-phrase that is in its document once; the passages that hold its lines are right.
+`documents.toml` names the documents and their hashes, `questions.toml` and `fresh.toml` the questions; those of
+`django.toml` are about the whole documentation of Django. An answer is a phrase that is in its document once; the
+passages that hold its lines are right.
 """
 
 from __future__ import annotations
@@ -73,6 +74,13 @@ def questions(texts: Mapping[str, str]) -> list[Question]:
     """Every question, its answers found in the documents; ValueError if one of them is not there, or not clear."""
     files = {"fresh.toml": True, "questions.toml": False}
     return [_question(one, texts, fresh=fresh) for name, fresh in files.items() for one in _read(name)["question"]]
+
+
+def whole() -> tuple[dict[str, str], list[Question]]:
+    """All pages of Django's documentation by their names, and the questions about them."""
+    folder = corpora.real("django") / "docs"
+    texts = {f"django/{path.relative_to(folder)}": path.read_text("utf-8") for path in sorted(folder.rglob("*.txt"))}
+    return texts, [_question(one, texts, fresh=True) for one in _read("django.toml")["question"]]
 
 
 def _question(given: Mapping[str, Any], texts: Mapping[str, str], *, fresh: bool) -> Question:

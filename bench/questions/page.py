@@ -11,6 +11,8 @@ from bench.report import number, seconds
 
 Rows = Sequence[tuple[str, ...]]
 
+PART = "<!-- Below: written by `python -m bench.shares --write`. -->"
+
 INTRO = """\
 # Retrieval
 
@@ -72,8 +74,8 @@ def text(facts: Mapping[str, object], tables: Mapping[str, Rows], outcomes: Mapp
     """The page, in Markdown."""
     parts = [INTRO.format_map(facts)]
     for title, rows in tables.items():
-        parts += [f"## {title}\n", _markdown(rows)]
-    return "\n".join([*parts, COST, _markdown(_costs(outcomes))])
+        parts += [f"## {title}\n", markdown(rows)]
+    return "\n".join([*parts, COST, markdown(_costs(outcomes))])
 
 
 def picture(outcomes: Mapping[int, Outcome]) -> str:
@@ -90,8 +92,16 @@ def write(
     folder: Path, facts: Mapping[str, object], tables: Mapping[str, Rows], outcomes: Mapping[int, Outcome]
 ) -> None:
     """Put both into the folder of the manual."""
-    (folder / "retrieval.md").write_text(text(facts, tables, outcomes), encoding="utf-8")
+    page = folder / "retrieval.md"
+    part = page.read_text(encoding="utf-8").partition(PART)[2]
+    page.write_text(f"{text(facts, tables, outcomes)}\n{PART}{part}", encoding="utf-8")
     (folder / "retrieval.svg").write_text(picture(outcomes), encoding="utf-8")
+
+
+def replace_part(page: Path, text: str) -> None:
+    """Put a text behind the part of the page that this module writes."""
+    before = page.read_text(encoding="utf-8").partition(PART)[0].rstrip()
+    page.write_text(f"{before}\n\n{PART}\n\n{text}", encoding="utf-8")
 
 
 def _costs(outcomes: Mapping[int, Outcome]) -> Rows:
@@ -104,6 +114,7 @@ def _costs(outcomes: Mapping[int, Outcome]) -> Rows:
     return rows
 
 
-def _markdown(rows: Rows) -> str:
+def markdown(rows: Rows) -> str:
+    """A table."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body, ""])

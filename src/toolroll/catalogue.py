@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import msgspec
 
 from toolroll.dialect import Entry, Relay, View
+from toolroll.executor import ASIDE
 from toolroll.policy.effects import Effect
 from toolroll.registry import modules_in
+from toolroll.result import ErrorCode, Fault, Result
 from toolroll.schema import Field
 from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.mcp.server import RemoteTool
+    from toolroll.host.shell.code_calls import CallRequest
 
 Choice = Literal["all", "core", "lazy"]
 """Every tool; those that are not rare; none but the two that find and call the others."""
@@ -133,7 +136,8 @@ class Catalogue:
     def hidden(self, choice: Choice | None = None) -> list[Entry]:
         """The entries that a model is not shown at first, by this choice or by that of the kit."""
         choice = choice or self._choice
-        return [entry for entry in self._entries() if choice == "lazy" or (choice == "core" and entry.rare)]
+        known = (entry for entry in self._entries() if not entry.pinned)
+        return [entry for entry in known if choice == "lazy" or (choice == "core" and entry.rare)]
 
     def shown(self, choice: Choice | None = None, *, hinted: bool = False) -> list[Entry]:
         """The entries that a model is shown, with those that lead to the others, if there are others."""
@@ -159,6 +163,62 @@ class Catalogue:
         if hinted and any(entry.effects in Effect.READ for entry in hidden):
             relays.append(Relay(CALL_READ, _READS, Effect.READ, only=Effect.READ))
         return [View(FIND, self._finder, params, description=about), *relays]
+
+
+_CODE_MODE = """
+In the code, `tools.NAME(...)` calls another tool. One program can loop, filter and combine, and print only what you \
+need. A call returns the data of its result, as text when printed, or raises ToolError (`code`, `message`). It is \
+authorised like any other call, and its time counts toward `timeout`."""
+_MORE_TOOLS = "More tools, which print(tools.find_tools(query)) describes: "
+
+
+class CodeView(View):
+    """A tool whose programs call the others, in code mode: always shown, with the others as functions."""
+
+    pinned = True
+
+    def __init__(self, tool: Tool, entries: Callable[[], Iterable[Entry]]) -> None:
+        """`entries`: those that may be called now."""
+        self._entries = entries
+        super().__init__(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+
+    @property
+    def description(self) -> str:
+        known = [one for one in self._entries() if not one.pinned and not isinstance(one, Relay)]
+        lines = [write_entry(one) for one in known if not one.rare and not _speaks_to_loop(one)]
+        rare = ", ".join(one.name for one in known if one.rare)
+        return "\n".join([self.tool.description + _CODE_MODE, *lines, *([f"{_MORE_TOOLS}{rare}."] if rare else [])])
+
+    @description.setter
+    def description(self, _text: str) -> None:
+        pass
+
+
+def write_entry(entry: Entry) -> str:
+    """A tool as a line of Python, with the type of what a call returns in a program."""
+    from toolroll.schema.stubs import write_stub
+
+    views = entry.views()
+    is_plain = len(views) == 1 and views[0].data is None and bool(views[0].tool.module)
+    return write_stub(entry.name, entry.schema, entry.description, views[0].tool.function if is_plain else None, ASIDE)
+
+
+def _speaks_to_loop(entry: Entry) -> bool:
+    """Whether a tool controls the loop that runs the model: a program cannot."""
+    from toolroll.schema.stubs import return_hint
+
+    return any("control" in getattr(return_hint(one.tool.function), "__annotations__", ()) for one in entry.views())
+
+
+def call_from_program(
+    call: Callable[[str, Mapping[str, Any], Context], Result], entry: Entry | None, request: CallRequest, ctx: Context
+) -> Result:
+    """Carry out a call that a program makes of this entry; positional arguments are in the order of its schema."""
+    try:
+        given = request.named if entry is None else request.arguments(entry.schema["properties"])
+    except ValueError as error:
+        return Result("error", str(error), error=Fault(ErrorCode.VALIDATION, str(error)))
+    return call(request.name, given, ctx)
 
 
 def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:

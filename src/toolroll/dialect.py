@@ -71,6 +71,9 @@ def plain(value: Any) -> Any:
 class View:
     """A tool as a dialect shows it: required parameters and those in `params`; others keep their default."""
 
+    pinned = False
+    """Whether a model is shown it whatever else is hidden."""
+
     def __init__(
         self,
         name: str,
@@ -269,6 +272,8 @@ class View:
 class Bundle:
     """Several views under one name; an `action` picks one."""
 
+    pinned = False
+
     def __init__(self, name: str, description: str, actions: Mapping[str, View], selector: str = "action") -> None:
         self.name = name
         self.description = description
@@ -354,7 +359,7 @@ class Bundle:
 class Relay:
     """Takes the name and the arguments of another entry and is that call: checked, authorised and answered as it."""
 
-    rare = False
+    rare = pinned = False
 
     def __init__(self, name: str, description: str, effects: Effect, *, only: Effect | None = None) -> None:
         """`effects`: what the calls that it may stand for do; `only`: others are refused."""

@@ -18,7 +18,7 @@ from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
+from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
 from toolroll.wording import DialectWording
@@ -32,7 +32,8 @@ _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # What an output says of itself beside its data; see `Tool`.
 _SAID = ("status", "control", "images", "meta", "note", "more", "whole")
-_ASIDE = frozenset({*_SAID, "form"})
+ASIDE = frozenset({*_SAID, "form"})
+"""Fields of an output that are no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Executor:
         steps: tuple[Step, ...],
         observers: tuple[Observer, ...],
         wording: Callable[[str], DialectWording],
+        hooks: Hooks,
         read_call: CallReader | None = None,
     ) -> None:
         """`wording`: for each choice of tools that a model is shown; `read_call` understands other names of tools."""
@@ -79,6 +81,7 @@ class Executor:
         self._spill = spill
         self._observers = observers
         self._wording = wording
+        self._hooks = hooks
         self._around: tuple[Step, ...] = (Authorization(guard), *steps)
         self._chains = _Chains(self._around)
 
@@ -99,6 +102,8 @@ class Executor:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
                 self._bound(result, call)
+            if self._hooks.after:
+                self._hooks.report(call, result)
             result.wire = self._wire(result)
             status, code = result.status, result.error.code if result.error else None
         finally:
@@ -113,13 +118,17 @@ class Executor:
         ctx.call.name, ctx.call.arguments = view.name, arguments
         status, code = "raised", None
         try:
+            if self._hooks.change(ctx.call) is not None:
+                raise ToolError(ErrorCode.UNSUPPORTED, f"A hook cannot change the arguments of {view.name!r}.")
             output = build_chain(self._around, view)(ctx, view.bind(arguments))
             status = "success"
+            self._hooks.report(ctx.call, Result("success", ""))
             return output
         except Exception as error:
             if (failed := as_tool_error(error)) is None:
                 raise
             status, code = "error", failed.code
+            self._hooks.report(ctx.call, Result("error", failed.message, error=Fault(code, failed.message)))
             raise failed from error
         finally:
             self._observe(ctx, arguments, status, code, perf_counter() - started)
@@ -145,6 +154,8 @@ class Executor:
                 given = parse_arguments(given)
             call.arguments, coerced = entry.checker.check(given, call.name)
             coerced = renamed + coerced
+            if self._hooks.before and (changed := self._hooks.change(call)) is not None:
+                call.arguments, _ = entry.checker.check(changed, call.name)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
@@ -313,7 +324,7 @@ def _data_fields(kind: Any) -> _Fields | None:
     """The fields that are data, and how to get them all at once; None for what is no dataclass."""
     if not is_dataclass(kind):
         return None
-    names = tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+    names = tuple(field.name for field in fields(kind) if field.name not in ASIDE)
     if len(names) > 1:
         return _Fields(names, attrgetter(*names))
     return _Fields(names, lambda output: tuple(getattr(output, name) for name in names))

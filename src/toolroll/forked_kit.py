@@ -13,6 +13,7 @@ from toolroll.result import ErrorCode, Result, ToolError
 if TYPE_CHECKING:
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
+    from toolroll.steps import Hooks
     from toolroll.text.files.changes import Change
 
 
@@ -43,10 +44,14 @@ class ForkedKit(Kit):
         fork.settle()
         approve, policy = base._services.guard.approver, replace(base.policy, commit="auto")
         own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": base.settings}
+        own |= {"observe": next(iter(base._observers[2:]), None)}
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         self._services.root.stand_for(base.workspace)
         self._services.state.share("tests", base._services.state)  # which files tests reach
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
+
+    def _find_hooks(self) -> Hooks:
+        return self._base._hooks  # of the library too, and those that come later
 
     @property
     def is_open(self) -> bool:

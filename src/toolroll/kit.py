@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, META_TOOLS, Catalogue, Choice, MetaTools, OwnTools, from_server, resolve_choice
+from toolroll.catalogue import (
+    CALL,
+    META_TOOLS,
+    Catalogue,
+    Choice,
+    CodeView,
+    MetaTools,
+    OwnTools,
+    call_from_program,
+    from_server,
+    resolve_choice,
+)
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
-from toolroll.host.approval.guard import Approver, Guard
+from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.call import Call
@@ -33,6 +44,7 @@ from toolroll.steps import (
     AutoRunApproval,
     CallLogging,
     ConcurrencyLimit,
+    Hooks,
     JournalEntryStep,
     Metrics,
     Observer,
@@ -56,6 +68,7 @@ if TYPE_CHECKING:
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
     from toolroll.host.mcp.server import McpServer, RemoteTool
+    from toolroll.host.shell.code_calls import CallRequest
     from toolroll.host.shell.exec_ops import ExecOps
 
 
@@ -70,7 +83,8 @@ class Kit(ProgramCalls):
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
     `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
     folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
-    `files` and `commands` are operations in place of local files and local commands.
+    `files` and `commands` are operations in place of local files and local commands. With `code_mode` the programs of
+    `python` can call the other tools; `otel` makes calls spans of OpenTelemetry.
     """
 
     _spill: Spill | None = None  # another kit's
@@ -94,15 +108,18 @@ class Kit(ProgramCalls):
         roots: Iterable[str | os.PathLike[str]] | None = None,
         files: FileOps | None = None,
         commands: ExecOps | None = None,
+        code_mode: bool | None = None,
+        otel: Literal["off", "spans", "content"] | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
         named = dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
-        over = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
+        over: dict[str, Any] = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
         more = {"environment": environment, "roots": None if roots is None else [os.fspath(one) for one in roots]}
-        settings = (settings or load_settings(workspace)).override(dialect=named, policy=preset, **over, **more)
-        self.settings = settings
+        over |= {"dialect": named, "policy": preset, "otel": otel, "code_mode": code_mode}
+        over |= {"code_mode": False} if files or commands else {}
+        self.settings = settings = (settings or load_settings(workspace)).override(**over, **more)
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
         self.dialect = given or dialects.load(settings.dialect, plugins)
@@ -128,17 +145,22 @@ class Kit(ProgramCalls):
         """Open the engines, and add the tools."""
         self._lock = threading.Lock()
         self._own, self._added = entries, dict[str, Entry]()
+        self.approver = guard.approver
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
         self._services = services = Services(workspace, state_dir, *own, settings, files, commands, self._spill)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
+        self._hooks = self._find_hooks()
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._rebuild_executor()
         for server in self.remote.expanded():
             self.register(server)
+
+    def _find_hooks(self) -> Hooks:
+        return Hooks(*self._services.command_hooks(self.settings.hook))
 
     def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> Mapping[str, Entry]:
         """The entries of the dialect and of plugins: all of them, or only these."""
@@ -147,8 +169,16 @@ class Kit(ProgramCalls):
         added = combine(plugins, [*own, *META_TOOLS], dialects.names(), f"the dialect {self.dialect.name}")
         self.problems = added.problems
         """One sentence for each plugin, or tool of one, that is left out."""
-        every = _chain(own, {one.name: one for one in added.entries})
+        every = _chain(own, {one.name: one for one in added.entries}, self._code_entries())
         return every if only is None else {name: every[_one_of("tool", name, every)] for name in only}
+
+    def _code_entries(self) -> dict[str, Entry]:
+        """The tool whose programs call the others, in code mode."""
+        python = _native()["python"].views()[0].tool if self.settings.code_mode else None
+        return {} if python is None else {python.name: CodeView(python, self._allowed)}
+
+    def _call_from_program(self, request: CallRequest, ctx: Context) -> Result:
+        return call_from_program(self._executor.call, self.entry(request.name), request, ctx)
 
     def _add(self, entries: Iterable[Entry]) -> None:
         with self._lock:
@@ -187,7 +217,12 @@ class Kit(ProgramCalls):
         services = self._services
         read = read_call if self.dialect.entries is None else None
         own = self.dialect.profile, services.guard, services.spill, self._steps, self._observers
-        return Executor(entries, *own, wording, read)
+        if self.settings.otel == "off":
+            return Executor(entries, *own, wording, self._hooks, read)
+        from toolroll.otel import TracedExecutor
+
+        content = self.settings.otel == "content"
+        return TracedExecutor(entries, *own, wording, self._hooks, read, content=content)
 
     @property
     def workspace(self) -> str:
@@ -250,7 +285,7 @@ class Kit(ProgramCalls):
         """
         own, cwd = self._services, options.get("cwd", ".")
         token, message = options.get("token") or CancelToken(), options.get("message", "")
-        progress = options.get("progress", silent)
+        progress, shown = options.get("progress", silent), options.get("tools", "")
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
@@ -265,8 +300,9 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(self.limits, token, self.session, message, progress, own.loop, options.get("tools", "")),
+            Call(self.limits, token, self.session, message, progress, own.loop, shown, options.get("id", "")),
             cwd,
+            call_tool=self._call_from_program if self.settings.code_mode else None,
         )
 
     def call(
@@ -274,9 +310,10 @@ class Kit(ProgramCalls):
     ) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
-        Options are those of `context`.
+        Options are those of `context`, and `approve` for the questions of this call, where the kit has no approver.
         """
-        return self._executor.call(name, arguments, self.context(**options))
+        approve, ctx, call = options.get("approve"), self.context(**options), self._executor.call
+        return call(name, arguments, ctx) if approve is None else ask_by(approve, call, name, arguments, ctx)
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""
@@ -301,20 +338,25 @@ class Kit(ProgramCalls):
         """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
         _one_of("format", format, formats.ANSWERS)
         calls = [formats.read_call(format, one) for one in tool_calls]
-        results = self._call_all([(name, arguments) for _, name, arguments in calls], message)
+        results = self._call_all(calls, message)
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
 
     def execute_text(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> dict[str, Any]:
         """Carry out OpenAI-style tool calls, answered in one text: `{"content": ..., "hasToolCalls": ...}`."""
-        calls = [(call["function"]["name"], call["function"].get("arguments")) for call in tool_calls]
-        content = formats.joined_text([name for name, _ in calls], self._call_all(calls, message))
+        calls = [(one.get("id", ""), one["function"]["name"], one["function"].get("arguments")) for one in tool_calls]
+        content = formats.joined_text([name for _, name, _ in calls], self._call_all(calls, message))
         return {"content": content, "hasToolCalls": bool(calls)}
 
-    def _call_all(self, calls: Sequence[tuple[str, Any]], message: str) -> list[Result]:
+    def _call_all(self, calls: Sequence[tuple[str, str, Any]], message: str) -> list[Result]:
         from concurrent.futures import ThreadPoolExecutor
+        from contextvars import copy_context
+
+        def call(id: str, name: str, arguments: Any) -> Result:
+            return self.call(name, arguments, message=message, id=id)
 
         with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
-            return list(pool.map(lambda one: self.call(*one, message=message), calls))
+            made = [pool.submit(copy_context().run, call, *one) for one in calls]  # spans are children of the caller's
+            return [one.result() for one in made]
 
     def register(self, tool: Tool | View | Bundle | McpServer | RemoteTool) -> None:
         """Add a tool, view or bundle of your own, or what `kit.remote` gives; a taken name is refused."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.archive.unpack import Unpacked
     from toolroll.host.shell.command_result import Completed
     from toolroll.services import CallOptions
+    from toolroll.steps import AfterHook, BeforeHook, Hooks
     from toolroll.text.files.changes import Change
 
 OUTPUT_BYTES = 64 << 20
@@ -39,10 +40,25 @@ class ProgramCalls(ABC):
     """The part of a kit that programs use directly."""
 
     _executor: Executor
+    _hooks: Hooks
 
     @abstractmethod
     def context(self, **options: Unpack[CallOptions]) -> Context:
         """The context of one call."""
+
+    def before(self, hook: BeforeHook) -> BeforeHook:
+        """Run a function before every call, those of forks and programs too; also a decorator.
+
+        It gets a copy of the call and returns None to let it run, a text to refuse it with that reason, or other
+        arguments, which are checked as those of the model are.
+        """
+        self._hooks.before.append(hook)
+        return hook
+
+    def after(self, hook: AfterHook) -> AfterHook:
+        """Run a function after every call, with its result; a text that it returns is added to the result's."""
+        self._hooks.after.append(hook)
+        return hook
 
     def exec(
         self,

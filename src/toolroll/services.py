@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
-from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
@@ -33,7 +33,7 @@ from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
-from toolroll.host.settings import Settings
+from toolroll.host.settings import HookSettings, Settings
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 
@@ -65,8 +65,12 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+    approve: Approver
+    """Answers the questions of this call, where the kit has no approver."""
     tools: str
     """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
+    id: str
+    """What the provider's answer calls it."""
 
 
 T = TypeVar("T")
@@ -255,6 +259,17 @@ class Services:
         shell = ExecShell(self.root, self.spill, self.guard, **self._shell_options(profile.commands))
         closing.callback(shell.close)
         self.shell = shell.use(commands, root)
+
+    def command_hooks(self, rows: Sequence[HookSettings]) -> tuple[list[Any], list[Any]]:
+        """What the commands of the configuration do before calls, and after."""
+        if not rows:
+            return [], []
+        from toolroll.host.command_hooks import CommandHook
+
+        made = [(one.event, CommandHook(one, self.launcher, self.root, self.guard)) for one in rows]
+        return [one.before for event, one in made if event == "before"], [
+            one.after for event, one in made if event == "after"
+        ]
 
     def prepare(self) -> None:
         """Open what nearly every session uses."""

@@ -19,10 +19,11 @@ from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.verdict import is_prose
 from toolroll.host.knowledge.call_log import CallLog
+from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
 from toolroll.policy.limits import Limits
-from toolroll.result import ErrorCode, ToolError, as_tool_error
+from toolroll.result import ErrorCode, Result, ToolError, as_tool_error
 
 if TYPE_CHECKING:
     from toolroll.host.code.verdicts import Verdicts
@@ -88,13 +89,20 @@ class WhileOpen:
 
 
 def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
-    """Make a custom tool that uses the network ask after a secret was read; our own tools check each request."""
+    """Make a custom tool that uses the network ask after a secret was read; our own tools check each request.
+
+    A program that calls a tool may have read anything by itself, so that its calls ask always.
+    """
     module = view.tool.module
-    if Effect.NETWORK not in view.effects or not module or module.startswith("toolroll.tools."):
+    if Effect.NETWORK not in view.effects:
         return proceed
+    is_custom = bool(module) and not module.startswith("toolroll.tools.")
 
     def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.taint.check_call(ctx.call, view.effects)
+        if ctx.call.is_inner:
+            ctx.taint.check_program(ctx.call)
+        if is_custom:
+            ctx.taint.check_call(ctx.call, view.effects)
         return proceed(ctx, arguments)
 
     return checked
@@ -129,6 +137,8 @@ class ConcurrencyLimit:
         places = self._places
 
         def in_turn(ctx: Context, arguments: dict[str, Any]) -> Any:
+            if ctx.call.is_inner:  # the call that waits for it has a place
+                return proceed(ctx, arguments)
             try:
                 places.get_nowait()
             except Empty:
@@ -304,6 +314,56 @@ def hold_changes(view: View, proceed: Proceed) -> Proceed:
         return ctx.forks.run(ctx, lambda inner: proceed(inner, dict(arguments)))
 
     return held
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """A call as a hook sees it: a copy."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    session: str
+    message: str
+    id: str
+
+    @classmethod
+    def of(cls, call: Call) -> HookCall:
+        return cls(call.name, copy.deepcopy(dict(call.arguments)), call.session, call.message, call.id)
+
+
+BeforeHook = Callable[[HookCall], Mapping[str, Any] | str | None]
+"""Returns None to let the call run, a text to refuse it with that reason, or other arguments, which are checked."""
+AfterHook = Callable[[HookCall, Result], str | None]
+"""Sees the result; a text that it returns is added to it."""
+
+
+class Hooks:
+    """Functions before and after every call of a kit and of its forks."""
+
+    def __init__(self, before: Iterable[BeforeHook] = (), after: Iterable[AfterHook] = ()) -> None:
+        self.before = list(before)
+        self.after = list(after)
+
+    def change(self, call: Call) -> Mapping[str, Any] | None:
+        """Ask all hooks about a call, each with the arguments of the one before: other arguments, or None.
+
+        ToolError if one of them refuses it.
+        """
+        changed: Mapping[str, Any] | None = None
+        for hook in self.before:
+            seen = HookCall.of(call)
+            said = hook(seen if changed is None else replace(seen, arguments=copy.deepcopy(dict(changed))))
+            if isinstance(said, str):
+                raise ToolError(
+                    ErrorCode.PERMISSION, f"A hook refused {call.name!r}: {said.strip() or 'no reason given'}"
+                )
+            changed = changed if said is None else said
+        return changed
+
+    def report(self, call: Call, result: Result) -> None:
+        """Show the result to all hooks, and add what they say to it."""
+        said = [hook(HookCall.of(call), result) for hook in self.after]
+        result.text = "\n".join(filter(None, [result.text, *said])) if any(said) else result.text
 
 
 class Record(msgspec.Struct, frozen=True):

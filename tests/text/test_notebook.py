@@ -25,7 +25,7 @@ NOTEBOOK = {
 
 
 def test_cells_are_shown_in_order_with_what_they_printed():
-    assert cells(json.dumps(NOTEBOOK)) == (
+    assert "\n".join(cells(json.dumps(NOTEBOOK))) == (
         "[cell 1: markdown]\n# Title\nwords\n\n"
         "[cell 2: code]\nprint(1)\n[output 2]\n1\n[output 2]\nValueError: bad\n"
         "[output 2]\n[image/png]\n[output 2]\n42\n"

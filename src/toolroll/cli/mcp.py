@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, read_settings
+from toolroll.cli.options import CODE_MODE, DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -94,8 +94,8 @@ def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolList
 
     plugins = find_plugins(workspace, settings.plugins)
     servers = _servers_stamp(settings.mcp)
-    options = (settings.mode, chosen, settings.policy)
-    if (plugins, servers, *options) == ([], "", "code", None, "standard"):
+    options = (settings.mode, chosen, settings.policy, settings.code_mode)
+    if (plugins, servers, *options) == ([], "", "code", None, "standard", False):
         return ShippedToolLists(settings.dialect)
     return ToolListCache(user_folders.state_dir(), settings.dialect, *map(str, options), str(plugins), servers)
 
@@ -261,7 +261,7 @@ def _server_options(args: Namespace) -> list[str]:
             words += [option.flags[0], value]
     words += [word for folder in args.root for word in (ROOT.flags[0], os.path.abspath(folder))]
     return words + [
-        option.flags[0] for option in (WIDE, _LAZY, _ROOTS, _ASK, _STRUCTURED) if getattr(args, option.name)
+        option.flags[0] for option in (WIDE, CODE_MODE, _LAZY, _ROOTS, _ASK, _STRUCTURED) if getattr(args, option.name)
     ]
 
 
@@ -327,6 +327,7 @@ COMMAND = Command(
         NETWORK,
         _TOOLS,
         _LAZY,
+        CODE_MODE,
         _ASK,
         _STRUCTURED,
         _HTTP,

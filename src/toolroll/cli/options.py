@@ -54,6 +54,7 @@ NETWORK = Option(
     "Hosts that commands may reach: off, packages, names such as example.org,*.example.org, or on (default: off).",
     "HOSTS",
 )
+CODE_MODE = Option(("--code-mode",), "Let the programs of `python` call the other tools.")
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
 ROOT = Option(
     ("--root",), "Further folder, seen in the workspace under its own name; may be repeated.", "DIR", many=True
@@ -69,7 +70,8 @@ def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuratio
     """The user's configuration for a workspace with these options over it; UsageError when it is wrong."""
     from toolroll.host.settings import Layer, SettingsError, configure
 
-    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, NETWORK, WIDE)}
+    known = DIALECT, MODE, SANDBOX, NETWORK, WIDE, CODE_MODE
+    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in known}
     options = [Layer(flag, {name: value}) for flag, (name, value) in given.items() if value]
     if roots := [os.path.abspath(one) for one in getattr(args, ROOT.name, ())]:
         options.append(Layer(ROOT.flags[0], {"roots": roots}))

@@ -147,21 +147,22 @@ class WorkerLink:
 
     def _read(self, process: ChildProcess, places: threading.Semaphore) -> None:
         """Take results until the worker ends; what it still had then is for others."""
-        for line in io.BufferedReader(cast("io.RawIOBase", process.stdout)):
-            try:
-                answer = decode_answer(line)
-            except (msgspec.DecodeError, UnicodeError):
-                continue  # what some library prints
-            if isinstance(answer, Ready):
-                self._is_ready = True
-                if answer.problem:
-                    self._on_problem(f"{self._order.name}: {answer.problem}")
-                continue
-            with self._lock:
-                order = self._has.pop(answer.id, None)
-            if order is not None:
-                self._queue.put_back(order, answer)
-                places.release()
+        with io.BufferedReader(cast("io.RawIOBase", process.stdout)) as lines:
+            for line in lines:
+                try:
+                    answer = decode_answer(line)
+                except (msgspec.DecodeError, UnicodeError):
+                    continue  # what some library prints
+                if isinstance(answer, Ready):
+                    self._is_ready = True
+                    if answer.problem:
+                        self._on_problem(f"{self._order.name}: {answer.problem}")
+                    continue
+                with self._lock:
+                    order = self._has.pop(answer.id, None)
+                if order is not None:
+                    self._queue.put_back(order, answer)
+                    places.release()
         self._is_gone = True
         self._drop_all()
         places.release(self._order.width)
@@ -186,5 +187,4 @@ def _end(process: ChildProcess) -> int:
     if status is None:
         process.kill()
         status = process.wait()
-    process.stdout.close()  # type: ignore[union-attr]  # it has a pipe
     return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.call import Call
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.code.symbol_lookup import SymbolLookup
     from toolroll.host.convert.converter import Converter
+    from toolroll.host.convert.document_search import DocumentSearch
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.tree import FileTree
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
+    from toolroll.host.shell.code_calls import CallRequest, CodeCalls
     from toolroll.host.shell.shell import Shell
     from toolroll.policy.limits import Limits
+    from toolroll.result import Result
 
 
 class Deferred:
@@ -92,6 +95,8 @@ class Context:
     cwd: str = "."
     auto_run: list[str] = field(default_factory=list)
     """Changed files that other programs run by themselves, where the call did not ask first."""
+    call_tool: Callable[[CallRequest, Context], Result] | None = None
+    """Carries out the calls of programs, in code mode."""
 
     @property
     def token(self) -> CancelToken:
@@ -139,8 +144,15 @@ class Context:
     def converter(self) -> Converter:
         """Converts documents to text on behalf of this call."""
         from toolroll.host.convert.converter import Converter
+        from toolroll.host.convert.text_cache import TextCache
 
-        return Converter(lambda: self.commands.tier, self.token, self.progress)
+        return Converter(lambda: self.commands.tier, self.token, self.progress, TextCache(self.files.state))
+
+    def search_documents(self, search: Search) -> DocumentSearch:
+        """Searches the texts of documents on behalf of this call."""
+        from toolroll.host.convert.document_search import DocumentSearch
+
+        return DocumentSearch(self.files, search, self.converter, self.call)
 
     @property
     def projects(self) -> Projects:
@@ -157,6 +169,19 @@ class Context:
 
         calls = CallLog(self.files.state, self.environment)
         return History(self.files, self.journal, calls, self.meaning, self.call)
+
+    def code_calls(self) -> CodeCalls | None:
+        """The tools for a program that this call runs; None where the kit is not in code mode."""
+        call_tool = self.call_tool
+        if call_tool is None:
+            return None
+        from toolroll.host.shell.code_calls import CodeCalls
+
+        def answer(request: CallRequest, token: CancelToken) -> Result:
+            own: dict[str, Any] = {"name": "", "arguments": {}, "changes": [], "notes": [], "is_inner": True}
+            return call_tool(request, replace(self, call=replace(self.call, token=token, **own), auto_run=[]))
+
+        return CodeCalls(answer, self.limits, self.token.remaining())
 
     def ingest(self, library: Library) -> Ingest:
         """Adds documents to a library."""

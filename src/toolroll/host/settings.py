@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -42,12 +42,26 @@ class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names of packages, entry points or files that are left out."""
 
 
+class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that runs before or after calls."""
+
+    event: Literal["before", "after"]
+    command: Annotated[str, msgspec.Meta(min_length=1)]
+    """The program and its arguments, in quotes as a shell has them."""
+    tools: str = "*"
+    """Names of tools with wildcards, separated by `|`."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 10.0
+    """In seconds."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value for each key of `toolroll.toml`. None leaves it to the policy preset or to the dialect."""
 
     dialect: str = "native"
     mode: Literal["code", "thinking"] = "code"
     tools: str | tuple[str, ...] | None = None
+    code_mode: bool = False
+    """Whether the programs of `python` can call the other tools."""
     policy: str = "standard"
     sandbox: Confinement | None = None
     network: bool | str | tuple[str, ...] | None = None
@@ -63,6 +77,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     commit: Literal["auto", "ask", "rules"] | None = None
     commit_rule: tuple[CommitRule, ...] = ()
     rule: tuple[Rule, ...] = ()
+    hook: tuple[HookSettings, ...] = ()
+    otel: Literal["off", "spans", "content"] = "off"
+    """Whether calls are spans of OpenTelemetry, without or with their arguments and results."""
     environment: Environment = Environment()
     limits: dict[str, Any] = {}
     language_servers: dict[str, str] = {}
@@ -104,6 +121,7 @@ _POLICY_KEYS = (
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
 VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
 """Environment variables, by key."""
+_ROWS: dict[str, type] = {"hook": HookSettings, "commit_rule": CommitRule}
 _TABLES: dict[str, tuple[str, ...]] = {
     "": Settings.__struct_fields__,
     "environment": Environment.__struct_encode_fields__,
@@ -156,7 +174,7 @@ def _merge(layers: Iterable[Layer], hints: tuple[str, ...]) -> Configuration:
     origins: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.values.items():
-            if key in ("rule", "commit_rule"):
+            if key in ("rule", "commit_rule", "hook"):
                 merged[key] = (*merged.get(key, ()), *value)
                 origins[key] = ", ".join(filter(None, (origins.get(key), layer.origin)))
             elif key in ("environment", "credentials", "limits", "language_servers", "plugins"):
@@ -279,7 +297,8 @@ def _absolute(path: str, where: str) -> str:
 
 
 def _choices(key: str) -> str:
-    kinds = get_type_hints(Settings)[key]
+    table, _, name = key.rpartition(".")
+    kinds = get_type_hints(_ROWS.get(table.partition("[")[0], Settings)).get(name)
     literals = [one for kind in (kinds, *get_args(kinds)) for one in get_args(kind) if isinstance(one, str)]
     return f" There are: {', '.join(literals)}."
 

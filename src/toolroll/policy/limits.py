@@ -41,6 +41,10 @@ class Limits:
     """So much is kept of all such files of a workspace together."""
     fork_bytes: int = 2 * 1024**3
     """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
+    code_calls: int = 1_000
+    """So many calls of tools may a program of `python` make, in code mode."""
+    code_bytes: int = 64_000_000
+    """So many bytes may these calls and their results have together."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -72,7 +73,7 @@ class Checker:
         return [_sentence(error, self.schema) for error in errors]
 
     def _valid(self, arguments: Mapping[str, Any]) -> bool:
-        if is_plainly_valid(self.schema, arguments):
+        if "jsonschema_rs" not in sys.modules and is_plainly_valid(self.schema, arguments):
             return True
         try:
             return self._validator.is_valid(arguments)

@@ -28,10 +28,10 @@ class ChangedNotebook:
     old: str | None
 
 
-def cells(source: str) -> str:
-    """The notebook's cells under headings; raises ToolError when the text is no notebook."""
+def cells(source: str) -> list[str]:
+    """The notebook's cells, each under a heading; raises ToolError when the text is no notebook."""
     try:
-        return "\n".join(_cell(number, cell) for number, cell in enumerate(_parse(source)["cells"], 1))
+        return [_cell(number, cell) for number, cell in enumerate(_parse(source)["cells"], 1)]
     except (KeyError, TypeError, AttributeError) as error:
         raise _unreadable(error) from error
 

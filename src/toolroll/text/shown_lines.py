@@ -29,7 +29,7 @@ class ShownLines:
     more: Suggestion | None = None
     images: tuple[Image, ...] = ()
     meta: dict[str, str] = field(default_factory=dict)
-    """The encoding, if it had to be guessed."""
+    """The encoding, if it had to be guessed; of a document, what was left out or may be wrong."""
 
     @property
     def last(self) -> int:
@@ -44,7 +44,8 @@ class ShownLines:
     def numbered(self, form: str) -> str:
         """The lines, each behind its number; in words what has none."""
         if self.images:
-            return f"{self.path}: an image of {len(self.images[0].data)} bytes."
+            said = f"{self.path}: an image of {len(self.images[0].data)} bytes."
+            return f"{said} The text in it, letters may be wrong:\n{self.content}" if self.content else said
         if not self.line_count:
             total = self.total_lines
             return f"{self.path} has {counted(total, 'line')}." if total else f"{self.path} is empty."
@@ -59,8 +60,12 @@ class ShownLines:
     @property
     def note(self) -> str:
         """What is not shown, and what was guessed, in words."""
-        guessed = f"(Not UTF-8: read as {self.meta['encoding']}.)" if self.meta else ""
-        if not self.truncated:
-            return guessed
-        total = "many" if self.total_lines is None else self.total_lines
-        return f"(Lines {self.start}-{self.last} of {total}.){guessed and f' {guessed}'}"
+        said = []
+        if self.truncated:
+            total = "many" if self.total_lines is None else self.total_lines
+            said.append(f"(Lines {self.start}-{self.last} of {total}.)")
+        if "encoding" in self.meta:
+            said.append(f"(Not UTF-8: read as {self.meta['encoding']}.)")
+        if "document" in self.meta:
+            said.append(f"({self.meta['document']})")
+        return " ".join(said)

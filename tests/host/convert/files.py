@@ -30,8 +30,8 @@ def packed(entries: Mapping[str, bytes | str], *, stored: tuple[str, ...] = ()) 
     return made.getvalue()
 
 
-def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
-    """A PDF of pages of text, each under a bookmark, by fpdf2."""
+def pdf(*pages: str | bytes, title: str = "", password: str = "") -> bytes:
+    """A PDF of pages of text, each under a bookmark, or of a picture, by fpdf2."""
     from fpdf import FPDF
 
     made = FPDF()
@@ -39,20 +39,13 @@ def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
     made.set_font("helvetica", size=12)
     for number, text in enumerate(pages, 1):
         made.add_page()
+        if isinstance(text, bytes):
+            made.image(io.BytesIO(text), 10, 10, 150)
+            continue
         made.start_section(f"Chapter {number}")
         made.multi_cell(0, 6, text)
     if password:
         made.set_encryption(owner_password="owner", user_password=password)
-    return bytes(made.output())
-
-
-def picture_pdf(picture: bytes) -> bytes:
-    """A PDF of one page that is a picture, by fpdf2."""
-    from fpdf import FPDF
-
-    made = FPDF()
-    made.add_page()
-    made.image(io.BytesIO(picture), 10, 10, 150)
     return bytes(made.output())
 
 
@@ -276,6 +269,28 @@ def speech() -> bytes:
         part.setparams(whole.getparams())
         part.writeframes(whole.readframes(8 * whole.getframerate()))
     return held.getvalue()
+
+
+def many_rows(count: int) -> bytes:
+    """A workbook of one sheet with so many rows, written by hand."""
+    rows = "".join(f"<row><c><v>{number * 7919 % 1_000_003}</v></c></row>" for number in range(count))
+    main, kind = (
+        "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml",
+    )
+    return packed(
+        {
+            "[Content_Types].xml": f'{HEAD}<Types xmlns="{TYPES}"><Default Extension="rels" '
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+            f'<Override PartName="/xl/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+            "_rels/.rels": _relations([("officeDocument", "xl/workbook.xml")]),
+            "xl/_rels/workbook.xml.rels": _relations([("worksheet", "sheet1.xml")]),
+            "xl/workbook.xml": f'{HEAD}<workbook xmlns="{main}" xmlns:r="{OFFICE}"><sheets>'
+            '<sheet name="Rows" sheetId="1" r:id="r1"/></sheets></workbook>',
+            "xl/sheet1.xml": f'{HEAD}<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>',
+        }
+    )
 
 
 def many_pages(count: int) -> bytes:

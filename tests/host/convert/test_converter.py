@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,13 @@ import pytest
 
 from tests.host.convert import files
 from tests.host.convert.files import paragraph
+from toolroll.host.convert import converter as converters
 from toolroll.host.convert import formats, limits
 from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
+from toolroll.host.convert.text_cache import TextCache
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.chunks import DocumentPart
@@ -88,6 +92,7 @@ def test_a_pdf() -> None:
     assert found == Converted(formats.PDF, parts, "Pilot")
     assert found.text == "[page 1: Chapter 1]\nHarbours are\ndeep.\n\n[page 3: Chapter 3]\nTides are high."
     assert told == [(3, 3, "page 3")]
+    assert found.places == ["p. 1", "p. 1", "p. 1", "p. 1", "p. 3", "p. 3", "p. 3"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +133,7 @@ def test_a_pdf() -> None:
         (
             lambda: files.epub({"a": "<head><title>Dawn</title></head><p>Caf&eacute;.", "b": "<h1>Noon</h1><p>Hot."}),
             "a.epub",
-            [DocumentPart("# Dawn\n\nCafé.\n\n# Noon\n\nHot.")],
+            [DocumentPart("# Dawn\n\nCafé.", 1, "Dawn"), DocumentPart("# Noon\n\nHot.", 2)],
             "The Sea",
         ),
     ],
@@ -137,6 +142,32 @@ def test_a_pdf() -> None:
 def test_documents(make: Callable[[], bytes], path: str, parts: list[DocumentPart], title: str) -> None:
     found = convert(make(), path)
     assert (found.parts, found.title, found.notes) == (parts, title, [])
+
+
+def test_a_text_is_kept_by_content(tmp_path: Path) -> None:
+    tier = str(choose_sandbox().tier)
+    data = files.opened("<office:text><text:p>Lanterns</text:p></office:text>")
+    with closing(State(str(tmp_path))) as state:
+        converter = Converter(lambda: tier, CancelToken(), cache=TextCache(state))
+        found = converter.convert(data, "a.odt", formats.OPEN_TEXT)
+        nothing = Converter(lambda: "no sandbox", CancelToken(), cache=TextCache(state))  # it can start no child
+        assert nothing.convert(data, "b.odt", formats.OPEN_TEXT) == found
+        with pytest.raises(Exception, match="no sandbox"):
+            nothing.convert(data + b" ", "a.odt", formats.OPEN_TEXT)
+
+
+def test_pages_that_are_pictures_are_named_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = files.pdf("Harbours are deep.", files.empty_png(9, 9), "Tides are high.")
+    monkeypatch.setattr(converters, "available", lambda format: format is not formats.SCANNED)
+    found = convert(data, "a.pdf")
+    assert found.text.splitlines()[3:6] == ["[page 2: a picture without text]", "", ""]
+    assert found.notes == [
+        "Without text, because they are pictures: page 2. "
+        "Their text can be read with an extra: pip install 'toolroll[ocr]'."
+    ]
+    assert set(found.places) == {"p. 1", "p. 2", "p. 3"}
+    with pytest.raises(ToolError, match=r"a scanned PDF without text.*'toolroll\[ocr\]'"):
+        convert(files.pdf(files.empty_png(9, 9)), "a.pdf")
 
 
 def test_what_a_terminal_would_obey_is_not_passed_on() -> None:
@@ -159,7 +190,7 @@ def test_pictures_of_other_kinds(kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_scanned_pdf() -> None:
-    found = convert(files.picture_pdf(files.picture("The harbour master", "Invoice 4711")), "a.pdf")
+    found = convert(files.pdf(files.picture("The harbour master", "Invoice 4711")), "a.pdf")
     assert found.parts == [DocumentPart("The harbour master\nInvoice 4711", 1)]
     assert found.notes == ["Read from pictures, so letters may be wrong: page 1."]
 

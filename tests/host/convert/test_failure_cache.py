@@ -17,6 +17,7 @@ from toolroll.host.runtime.state import State
     [
         (ErrorCode.VALIDATION, True),
         (ErrorCode.TOO_LARGE, True),
+        (ErrorCode.PERMISSION, True),
         (ErrorCode.UNSUPPORTED, False),
         (ErrorCode.CANCELLED, False),
         (ErrorCode.TIMEOUT, False),

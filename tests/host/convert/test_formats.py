@@ -4,6 +4,7 @@ import pytest
 
 from toolroll.host.convert import formats
 from toolroll.host.convert.formats import Format
+from toolroll.text.search import file_types
 
 ZIP = b"PK\x03\x04"
 
@@ -42,6 +43,33 @@ def test_by_name(path: str, format: Format | None) -> None:
 )
 def test_by_body(body: bytes, mime: str, path: str, format: Format | None) -> None:
     assert formats.of_body(body, mime, path) is format
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "format"),
+    [
+        (b"%PDF-1.7", "a.docx", formats.PDF),
+        (b"junk\n%PDF-1.7", "a.pdf", formats.PDF),
+        (ZIP + b"xl/workbook.xml", "a.docx", formats.SHEET),
+        (ZIP + b"xl/workbook.xml word/document.xml", "a.docx", formats.WORD),  # one within the other
+        (ZIP, "a.odt", formats.OPEN_TEXT),
+        (b"\xd0\xcf\x11\xe0", "a.xls", formats.SHEET),
+        (b"<table>", "a.xls", None),
+        (b"a\0b", "a.pdf", formats.PDF),
+        (b"any", "a.png", formats.IMAGE),
+        (b"%PDF-1.7", "a.txt", None),
+    ],
+)
+def test_by_content(data: bytes, path: str, format: Format | None) -> None:
+    assert formats.of_file(data, path) is format
+
+
+def test_what_is_read_and_searched_as_text_is_converted() -> None:
+    assert all(formats.of_name(f"a{suffix}") for suffix in file_types.TEXT_DOCUMENTS)
+    searched = [suffix for suffix in formats.BY_SUFFIX if file_types.DOCUMENT.search(f"a{suffix}")]
+    assert set(formats.BY_SUFFIX) - set(searched) == {
+        one for one, made in formats.BY_SUFFIX.items() if made is formats.AUDIO
+    }
 
 
 def test_every_kind_is_either_converted_or_refused() -> None:

@@ -101,7 +101,7 @@ def test_without_a_grammar_a_file_is_not_judged(monkeypatch):
 
     assert find_break("a.go", b"package a\n", b"package\n(") != ""
     monkeypatch.setattr(grammars, "grammar", refuse)
-    assert find_break("a.go", b"package a\n", b"package\n(") == ""
+    assert find_break("a.go", b"package a\n", b"package\n(not judged") == ""
 
 
 def test_of_the_text_at_an_error_a_part_is_shown():

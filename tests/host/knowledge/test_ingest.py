@@ -39,8 +39,8 @@ def test_pages_sheets_and_slides_are_cited(kit: Kit) -> None:
     assert add(kit, "pilot.pdf", progress=lambda *words: told.append(words)).startswith("Added pilot.pdf (2 pieces).")
     assert (2, 2, "page 2") in told
     assert add(kit, ".").startswith("Added 2 documents, Unchanged: pilot.pdf (3 pieces).")
-    assert cited(kit, "tides spring")[0] == "pilot.pdf, page 2"
-    assert cited(kit, "Aurora")[0] == "ships.xlsx, sheet 1"
+    assert cited(kit, "tides spring")[0] == "pilot.pdf p. 2"
+    assert cited(kit, "Aurora")[0] == "ships.xlsx sheet Ships"
     assert cited(kit, "lanterns")[0].startswith("guide.docx:1")
 
 
@@ -55,7 +55,7 @@ def test_a_changed_document_takes_the_place_of_the_old_one(kit: Kit) -> None:
     assert "Left out, because they changed or are gone since they were added: a.docx." in found.text
     assert found.data["passages"] == []
     assert add(kit, "a.docx").startswith("Replaced a.docx (1 piece).")
-    where.write_bytes(b"PK damaged")
+    where.write_bytes(b"PK\x03\x04damaged")
     assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
     where.write_bytes(candles)
     assert cited(kit, "candles")  # what was there stays
@@ -81,19 +81,54 @@ def test_what_cannot_be_added(kit: Kit, path: str, data: bytes | None, code: Err
     assert kit.call("rag", {"action": "stats"}).data["documents"] == 0
 
 
-def test_a_bad_file_does_not_keep_a_folder_out(kit: Kit) -> None:
-    folder = Path(kit.workspace)
-    (folder / "bad.pdf").write_bytes(b"%PDF-1.7")
-    (folder / "bomb.docx").write_bytes(files.packed({"a.xml": bytes(9_000_000)}))
-    (folder / "good.md").write_text("Lanterns.")
-    result = kit.call("rag", {"action": "add_document", "path": "."})
-    assert result.text.startswith("Added good.md (1 piece).")
-    assert "Not added: 1 too large, 1 without text that can be read." in result.text
+def test_bad_files_are_named_and_the_rest_of_a_folder_is_added(kit: Kit) -> None:
+    folder = Path(kit.workspace) / "docs"
+    folder.mkdir()
+    bad = {
+        "locked.pdf": files.pdf("secret", password="x"),
+        "cut.docx": files.docx(paragraph("Lanterns"))[:-40],
+        "bomb.docx": files.packed({"word/document.xml": bytes(9_000_000)}),
+        "bomb.xlsx": files.packed({"xl/workbook.xml": bytes(9_000_000)}),
+        **{f"{name}.bin": b"\0\1" + name.encode() for name in "abcdefg"},
+    }
+    good = {
+        "good.md": b"Lanterns.",
+        "named-so.docx": files.pdf("Lanterns burn oil."),
+        "table.xls": b"<table><tr><td>Lanterns</td></tr></table>",
+    }
+    for name, data in (bad | good).items():
+        (folder / name).write_bytes(data)
+    for name in ("sparse.pdf", "sparse.txt"):
+        with open(folder / name, "wb") as file:
+            file.truncate(2_000_000_000)
+    said = (
+        "Not added: 7 of a type that cannot be added (docs/a.bin, docs/b.bin, docs/c.bin, docs/d.bin, docs/e.bin and 2 more), "
+        "4 too large (docs/sparse.txt, docs/bomb.docx, docs/bomb.xlsx, docs/sparse.pdf), "
+        "1 with a password, or not allowed (docs/locked.pdf), 1 without text that can be read (docs/cut.docx)."
+    )
+    for action, done in (("sync", "Added 3 documents (3 pieces)."), ("add_document", "Unchanged: 3 documents.")):
+        assert kit.call("rag", {"action": action, "path": "docs"}).text.splitlines()[:2] == [done, said]
+    assert sorted(cited(kit, "lanterns")) == ["docs/good.md:1", "docs/named-so.docx p. 1", "docs/table.xls:1"]
+    read = {
+        "locked.pdf": "PermissionDenied",
+        "bomb.docx": "TooLarge",
+        "sparse.pdf": "TooLarge",
+        "sparse.txt": "Unsupported",
+    }
+    for name, code in read.items():
+        assert (name, kit.call("read", {"path": f"docs/{name}"}).error.code) == (name, code)
+
+
+@pytest.mark.slow
+def test_a_spreadsheet_with_a_million_rows_is_bounded(kit: Kit) -> None:
+    (Path(kit.workspace) / "rows.xlsx").write_bytes(files.many_rows(1_000_000))
+    (Path(kit.workspace) / "good.md").write_text("Lanterns.")
+    assert add(kit, ".").startswith("Added good.md (1 piece).\nNot added: 1 too large (rows.xlsx).")
 
 
 def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(kit.workspace)
-    (folder / "a.docx").write_bytes(b"PK damaged")
+    (folder / "a.docx").write_bytes(b"PK\x03\x04damaged")
     (folder / "b.docx").write_bytes(files.docx(paragraph("Candles burn wax.")))
     converted: list[str] = []
     real = Converter.convert
@@ -103,7 +138,7 @@ def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypa
         return real(self, data, path, format)
 
     monkeypatch.setattr(Converter, "convert", noted)
-    said = "Not added: 1 without text that can be read."
+    said = "Not added: 1 without text that can be read (a.docx)."
     assert said in add(kit, ".")
     assert said in add(kit, ".")
     assert converted == ["a.docx", "b.docx"]
@@ -118,7 +153,7 @@ def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatc
     for name in ("a", "b"):
         (folder / f"{name}.odt").write_bytes(files.opened(f"<text:p>Lantern {name}</text:p>"))
     monkeypatch.setattr(module, "MAX_CONVERSION_SECONDS", 0.0)
-    assert "1 that would take too long now: add the folder again" in add(kit, ".")
+    assert "1 that would take too long now: add the folder again to go on with them (b.odt)" in add(kit, ".")
     assert add(kit, ".").startswith("Added b.odt, Unchanged: a.odt (1 piece).")
 
 

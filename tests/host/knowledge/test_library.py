@@ -324,3 +324,13 @@ def test_a_question_about_something_else_is_not_answered(kept):
     assert (hits.passages, hits.total, hits.unknown) == ([], 0, ["knit", "scarf"])
     assert kept.search("beginner knit", 5, by="words").total
     assert len(kept.search("server key guide knit scarf", 5).passages) == 5
+
+
+def test_the_order_of_the_first_does_not_depend_on_how_many_are_asked_for(kept):
+    pieces = [
+        Chunk(f"the red gear of wheel {at} {'red gear ' * (at % 7)}{'and more ' * at}", at, at) for at in range(1, 61)
+    ]
+    kept.put(document("a.md"), [*pieces, Chunk(f"red {'x ' * 90} gear wheel turns slowly", 99, 99)])
+    few, many = (kept.search("red gear wheel turns slowly", limit).passages for limit in (5, 50))
+    assert [one.start for one in many][:5] == [one.start for one in few]
+    assert len(many) == 50

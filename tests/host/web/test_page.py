@@ -84,7 +84,9 @@ def test_documents_and_images_by_the_converter() -> None:
     missing = pages.read(pdf, "application/pdf", URL, "main", CancelToken(), LAUNCHER)
     assert missing == read(pdf, "application/pdf", show="raw") == Page("document", "application/pdf")
     assert read(pdf, "text/plain") == Page("document", "application/pdf", "[page 1: Chapter 1]\nHello.", "T")
-    assert read(book, "application/zip", f"{URL}a.epub?x=1") == Page("document", "application/zip", "Hello.", "The Sea")
+    assert read(book, "application/zip", f"{URL}a.epub?x=1") == Page(
+        "document", "application/zip", "[part 1]\nHello.", "The Sea"
+    )
     assert read(book, "application/zip") == Page("binary", "application/zip")
     damaged = f"Its text is not shown: {URL!r} cannot be read as a PDF"
     assert read(pdf[:30], "application/pdf").note.startswith(damaged)

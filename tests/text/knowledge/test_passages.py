@@ -28,9 +28,13 @@ from toolroll.text.ranking.bm25 import Bm25Index
         (Passage("a.md", "", "x", 0, 3, 3), "a.md:3"),
         (Passage("a.html", "", "x", 0, 3, 9, form="html"), "a.html:3-9 of its text"),
         (Passage("call 7", "", "x", 0), "call 7"),
-        (Passage("a.pdf", "", "x", 0, 1, 9, form="pdf", page=3), "a.pdf, page 3"),
-        (Passage("a.xlsx", "", "x", 0, 1, 9, form="sheet", page=2), "a.xlsx, sheet 2"),
-        (Passage("a.pptx", "", "x", 0, form="slides", page=4), "a.pptx, slide 4"),
+        (Passage("a.pdf", "", "x", 0, 1, 9, form="pdf", page=3), "a.pdf p. 3"),
+        (Passage("a.xlsx", "", "x", 0, 1, 9, form="sheet", page=2), "a.xlsx sheet 2"),
+        (Passage("a.xlsx", "In > out > | name |", "x", 0, 1, 9, form="sheet", page=2), "a.xlsx sheet In > out"),
+        (Passage("a.ipynb", "Setup", "x", 0, 1, 9, form="notebook", page=4), "a.ipynb cell 4"),
+        (Passage("a.epub", "Dawn", "x", 0, 1, 9, form="word", page=2), "a.epub part 2"),
+        (Passage("a.png", "", "x", 0, 1, 2, form="image", page=1), "a.png:1-2 of its text"),
+        (Passage("a.pptx", "", "x", 0, form="slides", page=4), "a.pptx slide 4"),
     ],
 )
 def test_a_citation(passage, citation):

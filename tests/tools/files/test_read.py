@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.host.convert.files import pdf
+from tests.host.convert.files import pdf, picture
 from toolroll.formats import mcp_result
 from toolroll.result import Suggestion
 from toolroll.tools.files.read import read
@@ -19,13 +19,29 @@ def test_lines_are_numbered_from_one(ctx, put):
     assert str(read(ctx, "a.txt")) == "1\tone\n2\ttwo\n3\t\n4\tfour"
 
 
-def test_a_document_is_its_text_by_lines(ctx, put):
+def test_a_document_is_its_text_by_lines(kit, ctx, put):
     put({"a.PDF": pdf("one\ntwo", "three"), "text.pdf": "no document\n"})
     shown = read(ctx, "a.PDF", limit=3)
     assert str(shown) == "1\t[page 1: Chapter 1]\n2\tone\n3\ttwo"
     assert shown.more == Suggestion("read", {"path": "a.PDF", "offset": 4})
     assert str(read(ctx, "a.PDF", offset=4)) == "4\t\n5\t[page 2: Chapter 2]\n6\tthree"
     assert str(read(ctx, "text.pdf")) == "1\tno document"
+    last = read(ctx, "a.PDF", offset=2, end=3)
+    assert (str(last), last.more) == ("2\tone\n3\ttwo", None)
+    assert str(read(ctx, "a.PDF", pages="2")) == "1\t[page 2: Chapter 2]\n2\tthree"
+    refused = kit.call("edit", {"path": "a.PDF", "old": "one", "new": "two"})
+    assert "'a.PDF' cannot be read as text. It is a binary file" in refused.text
+
+
+@pytest.mark.slow
+def test_the_text_in_an_image_is_told(kit, put):
+    put({"a.png": picture("The harbour master"), "a.bmp": picture("Invoice 4711", kind="BMP")})
+    shown = kit.call("read", {"path": "a.png"})
+    assert shown.text.endswith(" bytes. The text in it, letters may be wrong:\nThe harbour master")
+    assert len(shown.images) == 1
+    assert kit.call("read", {"path": "a.bmp"}).text == "1\tInvoice 4711"
+    found = kit.call("grep", {"pattern": "harbour|4711", "include": "*.{png,bmp}", "output": "files"})
+    assert sorted(found.text.splitlines()) == ["a.bmp", "a.png"]
 
 
 @pytest.mark.parametrize(

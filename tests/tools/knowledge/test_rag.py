@@ -35,6 +35,7 @@ def test_a_document_from_adding_to_clearing(kit, put, ws):
         "unchanged": [],
         "removed": [],
         "skipped": {},
+        "left": [],
         "pieces": 2,
         "stopped": False,
         "remarks": [],
@@ -110,7 +111,7 @@ FORMS = [
     ("a.csv", "name,colour\ntulip,red\n", "tulips", "table", "a.csv:1-2"),
     ("a.json", '{\n  "tulip": 1\n}\n', "tulips", "text", "a.json:1-3"),
     ("a.html", "<html><head><title>T</title></head><body><h1>Tulips</h1><p>They bloom.</p></body></html>", "tulips", "html", "a.html:1-3 of its text"),
-    ("a.ipynb", json.dumps(NOTEBOOK), "orchids", "notebook", "a.ipynb:1-6"),
+    ("a.ipynb", json.dumps(NOTEBOOK), "orchids", "notebook", "a.ipynb cell 1"),
     ("latin.txt", "Die Tulpen blühen schön, und größer werden sie auch für üble Gärtner.".encode("cp1252"), "Tulpen", "text", "latin.txt:1"),
     ("wide.txt", "Tulips".encode("utf-16"), "tulips", "text", "wide.txt:1"),
 ]  # fmt: skip
@@ -139,7 +140,11 @@ def test_a_folder(kit, put):
     added = kit.call("rag", {"action": "add_document", "path": "docs"}, progress=lambda *one: seen.append(one))
     assert (added.data["added"], added.data["pieces"]) == (["docs/a.md", "docs/sub/b.txt"], 3)
     assert added.data["skipped"] == {"of a type that cannot be added": 1, "without text that can be read": 2}
-    assert added.text.startswith("Added 2 documents (3 pieces).\nNot added: 1 of a type that cannot be added, ")
+    assert added.text.startswith(
+        "Added 2 documents (3 pieces).\nNot added: 1 of a type that cannot be added (docs/d.bin), "
+        "2 without text that can be read (docs/empty.md, docs/c.pdf)."
+    )
+    assert added.data["left"] == ["docs/d.bin", "docs/empty.md", "docs/c.pdf"]
     assert (seen[0], seen[-1][:2]) == ((0, 5, "docs/a.md"), (5, 5))
     put({"docs/sub/b.txt": "Roses"})
     again = kit.call("rag", {"action": "add_document", "path": "sub"}, cwd="docs")
@@ -213,14 +218,21 @@ def test_by_meaning(real_weights, open_kit, put):
     put({"guide.md": GUIDE})
     seen = []
     added = kit.call("rag", {"action": "add_document", "path": "guide.md"}, progress=lambda *one: seen.append(one))
-    assert (added.text, seen[-1]) == ("Added guide.md (2 pieces).", (2, 2, "vectors"))
+    assert (added.text, seen[-1]) == ("Added guide.md (2 pieces).", (5, 5, "vectors"))
+    put({"docs/a.md": "Tea.", "docs/b.md": "Milk."})
+    seen.clear()
+    kit.call("rag", {"action": "sync", "path": "docs"}, progress=lambda *one: seen.append(one))
+    vectors = next(at for at, one in enumerate(seen) if one[2] == "vectors")
+    assert max(seen[:vectors])[0] < seen[vectors][0]  # clients are told growing values only
+    rag(kit, "clear", path="docs", confirm=True)
     found = rag(kit, "search", query="when can I eat something")
     assert found.text == "[1] guide.md:5-7 (Lunch)\n# Lunch\n\nSoup is served at noon.\nRanked by meaning and words."
     assert (found.data["total"], found.data["ranking"]) == (1, "meaning and words")
     assert cited(rag(kit, "search", query="renewing credentials")) == ["guide.md:1-3"]
     assert rag(kit, "search", query="volcanoes of Iceland").text.startswith("No passage answers this.\n")
-    stats = rag(kit, "stats")
-    assert (stats.data["ranking"], stats.data["waiting"]) == ("meaning and words", 0)
+    seen.clear()
+    stats = kit.call("rag", {"action": "stats"}, progress=lambda *one: seen.append(one))
+    assert (stats.data["ranking"], stats.data["waiting"], seen) == ("meaning and words", 0, [(2, 2, "vectors")])
     assert stats.text.endswith("UTC\nRanked by meaning and words.")
 
 

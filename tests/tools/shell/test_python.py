@@ -1,6 +1,16 @@
-"""`python`: a fresh interpreter on the workspace."""
+"""`python`: a fresh interpreter on the workspace. In code mode its programs call the other tools."""
+
+import json
+from dataclasses import replace
 
 import pytest
+
+from toolroll import Effect, tool
+from toolroll.catalogue import write_entry
+from toolroll.dialect import View
+from toolroll.host.settings import Settings
+from toolroll.kit import preset
+from toolroll.text.tokens import estimate
 
 
 def test_it_prints_and_imports_from_the_workspace(kit, put):
@@ -65,3 +75,206 @@ def test_it_is_confined(kit, tmp_path, tier):
     )
     free = tier == "none"
     assert ("for nobody" in result.text, outside.read_text() != "for nobody\n") == (free, free)
+
+
+@pytest.fixture
+def code_kit(open_kit):
+    return open_kit(code_mode=True)
+
+
+def run(kit, code, **more):
+    return kit.call("python", {"code": code, **more})
+
+
+def test_a_program_gets_what_single_calls_show(code_kit, put):
+    put({"a.py": "def f():\n    return 1\n", "b.py": "x = f()\n"})
+    singles = {
+        "read": {"path": "a.py"},
+        "grep": {"pattern": "f\\("},
+        "stat": {"path": "b.py"},
+        "bash": {"command": "echo hello"},
+    }
+    shown = {name: code_kit.call(name, given) for name, given in singles.items()}
+    calls = [f"r = tools.{name}(**{given!r}); print(json.dumps([r, str(r)]))" for name, given in singles.items()]
+    result = run(code_kit, "\n".join(["import json", *calls]))
+    assert result.meta["calls"] == dict.fromkeys(singles, 1)
+    times = dict.fromkeys(("seconds", "start", "end"))
+    for line, (name, single) in zip(result.text.splitlines(), shown.items(), strict=True):
+        data, text = json.loads(line)
+        assert (text, {**data, **times}) == (single.text, {**single.data, **times}), name
+
+
+def test_changes_are_journalled_call_by_call(code_kit, put, ws):
+    put({"a.txt": "one\n"})
+    result = run(
+        code_kit,
+        "tools.edit('a.txt', 'one', 'two')\nopen('b.txt', 'w').write('b')\ntools.write('c.txt', 'c')\nopen('d.txt', 'w').write('d')",
+    )
+    assert result.data["exit_code"] == 0, result.text
+    entries = [(one.tool, sorted(change.path for change in one.changes)) for one in code_kit.journal.entries()]
+    assert entries == [("edit", ["a.txt"]), ("python", ["b.txt"]), ("write", ["c.txt"]), ("python", ["d.txt"])]
+    assert "Changed 2 files: b.txt (new), d.txt (new)" in result.text
+    assert code_kit.undo(steps=4).ok
+    assert sorted(one.name for one in ws.iterdir()) == ["a.txt"]
+    assert (ws / "a.txt").read_text() == "one\n"
+    assert [one.name for one in code_kit.calls()] == ["edit", "write", "python", "undo"]
+
+
+def test_no_call_gets_around_the_policy(open_kit, put, ws):
+    put({"a.txt": "a"})
+    kit = open_kit(code_mode=True)
+    code = """
+def attempt(tool, /, *given, **named):
+    try:
+        print(tool, "ran", tools[tool](*given, **named))
+    except ToolError as error:
+        print(tool, error.code)
+attempt("bash", "git push --force")
+attempt("bash", "sudo reboot")
+attempt("read", "/etc/shadow")
+attempt("read", "../outside.txt")
+attempt("write", ".git/hooks/pre-commit", "x")
+attempt("fetch", "https://example.org/?q=secret")
+attempt("python", "print(1)")
+attempt("call_tool", name="python", arguments={"code": "print(1)"})
+attempt("call_tool", name="read", arguments={"path": "../x"})
+attempt("reed", "a.txt")
+attempt("read", "a.txt", 1, 2, 3, 4, 5, 6)
+attempt("read", path=7)
+"""
+    (ws.parent / "outside.txt").write_text("for nobody")
+    singles = [kit.call("bash", {"command": one}).error.code for one in ("git push --force", "sudo reboot")]
+    assert run(kit, code).text.splitlines() == [
+        f"bash {singles[0]}",
+        f"bash {singles[1]}",
+        "read SecurityError",
+        "read SecurityError",
+        "write SecurityError",
+        "fetch PermissionDenied",
+        "python Unsupported",
+        "call_tool Unsupported",
+        "call_tool SecurityError",
+        "reed NotFound",
+        "read ValidationError",
+        "read ValidationError",
+    ]
+
+
+def test_modes_and_rules_hold_inside(open_kit, put, ws):
+    put({"a.txt": "a", "keys/a.txt": "k"})
+    asked = []
+
+    def approve(request):
+        asked.append((request.name, dict(request.arguments)))
+        return request.name == "python" or request.arguments.get("path") == "yes.txt"
+
+    kit = open_kit(code_mode=True, policy="ask", approve=approve)
+    code = (
+        "for name in ('no.txt', 'yes.txt'):\n    try: tools.write(name, 'x')\n    except ToolError as e: print(e.code)"
+    )
+    assert run(kit, code).text.splitlines()[0] == "PermissionDenied"
+    assert [name for name, _ in asked] == ["python", "write", "write"]
+    assert [(ws / name).exists() for name in ("no.txt", "yes.txt")] == [False, True]
+
+
+def test_a_program_lands_with_its_calls_or_not_at_all(open_kit, put, ws):
+    """Where changes are looked at before they land, calls of a program go to the same copy as what it writes itself."""
+    put({"a.txt": "a"})
+    answers = iter([True, False])
+    kit = open_kit(code_mode=True, policy=replace(preset("standard"), commit="ask"), approve=lambda _: next(answers))
+    code = "tools.write('b.txt', open('a.txt').read() + 'b'); open('c.txt', 'w').write(str(tools.read('b.txt')))"
+    assert run(kit, code).ok
+    assert (ws / "b.txt").read_text() == "ab"
+    assert not run(kit, "tools.delete('a.txt'); open('c.txt', 'w').write('')").ok
+    assert ((ws / "a.txt").exists(), bool((ws / "c.txt").read_text())) == (True, True)
+
+
+def test_only_the_program_has_the_tools(code_kit, put):
+    put({"script.py": "from toolroll import tools\nprint('script', tools.stat('script.py')['size'])\n"})
+    code = """
+import os, subprocess, sys, toolroll
+assert toolroll.tools is tools and toolroll.ToolError is ToolError
+import script
+look = "import os; print('tools' in dir(__builtins__), sorted(k for k in os.environ if 'TOOLROLL_CALLS' in k), os.environ['PYTHONPATH'].count('fd'))"
+print(subprocess.run([sys.executable, "-c", look], capture_output=True, text=True).stdout, end="", flush=True)
+os.system(f'{sys.executable} -c "{look}"')
+if os.fork() == 0:
+    try:
+        tools.stat("script.py")
+    except ToolError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+fd = tools._fd
+for _ in range(3):  # raw frames of processes that have the descriptor are calls like others
+    if os.fork() == 0:
+        os.write(fd, (33).to_bytes(4, "big") + b'{"name": "bash", "named": {"x":1}}'[:33])
+        os._exit(0)
+    os.wait()
+"""
+    lines = run(code_kit, code).text.splitlines()
+    assert lines[0].startswith("script ")
+    assert lines[1:3] == ["False [] 0"] * 2
+    assert lines[3] == "Unsupported: Only the program itself can call tools, not a process that it started."
+
+
+def test_the_end_of_its_time_ends_its_calls(code_kit):
+    result = run(code_kit, "tools.bash('sleep 60', timeout=60)", timeout=0.6)
+    assert result.error.code == "TimeoutError"
+    assert code_kit.calls()[0].name == "bash"
+
+
+def test_each_tier_lets_the_channel_through(open_kit, put, confined):
+    """One place for calls is enough for a program and its call."""
+    put({"a.txt": "a\n"})
+    kit = open_kit(code_mode=True, limits={"concurrency": 1})
+    assert run(kit, "print(len(tools.ls()['entries']))").text == "1"
+
+
+def test_without_code_mode_there_is_nothing(kit):
+    assert "tools." not in kit.entry("python").description
+    assert kit.context().code_calls() is None
+
+
+def test_its_description_holds_the_tools_as_functions(code_kit):
+    shown = {one["name"]: one["description"] for one in code_kit.definitions("anthropic")}
+    lines = shown["python"].splitlines()
+    assert any(line.startswith("read(path: str, offset: int = 1, limit: int = 2000, ") for line in lines)
+    names = {line.partition("(")[0] for line in lines if ") -> " in line}
+    assert {"read", "grep", "edit", "bash"} <= names
+    assert names.isdisjoint({"python", "finish", "call_tool"})
+    assert lines[-1].startswith("More tools, which print(tools.find_tools(query)) describes: ")
+    assert ", rename" in lines[-1]
+    assert estimate(shown["python"]) < 1_300
+
+
+def test_a_lazy_kit_shows_it_too(open_kit):
+    shown = [one["name"] for one in open_kit(code_mode=True, tools="lazy").definitions("anthropic")]
+    assert shown == ["python", "find_tools", "call_tool"]
+
+
+def test_another_dialect_has_its_own_names(open_kit, put):
+    put({"a.txt": "a\n"})
+    kit = open_kit("claude-code", code_mode=True)
+    description = next(one.description for one in kit.entries() if one.name == "python")
+    assert "\nRead(file_path: str, " in description
+    assert "a" in run(kit, f"print(tools.Read(file_path={kit.workspace + '/a.txt'!r}))").text
+
+
+def test_a_tool_of_the_user_is_a_function_too(code_kit):
+    @tool(Effect.NONE)
+    def add(a: int, b: float = 0.5) -> float:
+        """Add. Twice."""
+        return a + b
+
+    code_kit.register(View("a-d", add, {"b": "b"}))
+    code_kit.register(add)
+    assert run(code_kit, "print(tools.add(1) + tools['a-d'](a=2))").text == "4.0"
+    assert write_entry(code_kit.entry("add")) == "add(a: int, b: float = 0.5) -> float  # Add."
+    assert write_entry(code_kit.entry("a-d")).startswith('["a-d"](a: int')
+
+
+def test_settings_turn_it_on_where_commands_are_ours(open_kit, ws):
+    settings = Settings(code_mode=True)
+    assert open_kit(settings=settings).entry("python").pinned
+    assert not open_kit(settings=settings, commands=object()).entry("python").pinned

@@ -131,6 +131,13 @@ def test_a_pdf_comes_as_text_inside_the_fence(web: Context, server: Server) -> N
     )
 
 
+def test_a_notebook_comes_as_cells(web: Context, server: Server) -> None:
+    body = b'{"cells": [{"cell_type": "markdown", "source": ["Lanterns"]}]}'
+    server.answer = lambda _asked: reply(body, content_type="application/json")
+    assert fetch(web, server.url("/a.ipynb")).text == "[cell 1: markdown]\nLanterns\n"
+    assert fetch(web, server.url("/a.ipynb"), show="raw").text == body.decode()
+
+
 @pytest.mark.slow
 def test_an_image_comes_with_the_text_in_it(web: Context, server: Server) -> None:
     body = files.picture("The harbour master")

@@ -89,6 +89,13 @@ class Taint:
         if Effect.NETWORK in effects and (source := self.source):
             self._require(call, source, "a call of this tool can carry it")
 
+    def check_program(self, call: Call) -> None:
+        """The same for a call that a program makes, unless commands may use the whole network anyway."""
+        if self._guard.policy.network is not True:
+            why = "the program that makes this call could send what it has read"
+            key, covers = ("program", call.name), f"every call of {call.name!r} that a program makes"
+            self._guard.require(ApprovalRequest(call.name, Effect.NETWORK, call.arguments, why, key=key, covers=covers))
+
     @property
     def source(self) -> str:
         """The first secret that was read, in words; empty if none was."""

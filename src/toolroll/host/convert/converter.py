@@ -16,13 +16,18 @@ from toolroll.host.runtime.progress import Progress, silent
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import DocumentPart
+from toolroll.text.knowledge.passages import name_page
 
 if TYPE_CHECKING:
+    from toolroll.host.convert.text_cache import TextCache
+    from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.processes import Stream
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _MEGABYTE = 1_000_000
+_PICTURE = "a picture without text"
+_INSTALL = f"Their text can be read with an extra: pip install 'toolroll[{formats.SCANNED.extra}]'."
 _SIGNALLED = 128  # what a shell, and bubblewrap, add to the number of a signal
 _SIGXCPU, _SIGKILL = 24, 9
 # Only what converts is loaded, not the package: its front brings what no child needs.
@@ -51,6 +56,15 @@ class Converted:
         """All of it, each page, sheet or slide behind a line that names it."""
         return "\n\n".join(f"{_label(one, self.format)}{one.text}" for one in self.parts)
 
+    @property
+    def places(self) -> list[str]:
+        """The page, sheet or slide of each line of `text`, as it is cited; empty where there are none."""
+        made: list[str] = []
+        for one in self.parts:
+            count = f"{_label(one, self.format)}{one.text}".count("\n") + 2  # with the blank line after it
+            made += [name_page(self.format.form, one.page, one.title)] * count
+        return made
+
 
 @dataclass(slots=True)
 class _ChildOutput:
@@ -65,14 +79,21 @@ class _ChildOutput:
 class Converter:
     """Converts files on behalf of one call; `tier` tells how programs are confined here."""
 
-    def __init__(self, tier: Callable[[], str], token: CancelToken, progress: Progress = silent) -> None:
+    def __init__(
+        self,
+        tier: Callable[[], str],
+        token: CancelToken,
+        progress: Progress = silent,
+        cache: TextCache | None = None,
+    ) -> None:
         self._tier = tier
         self._token = token
         self._progress = progress
+        self._cache = cache
 
     def without_progress(self) -> Converter:
         """The same converter; the caller reports the progress."""
-        return Converter(self._tier, self._token)
+        return Converter(self._tier, self._token, cache=self._cache)
 
     def convert(self, data: bytes, path: str, format: Format) -> Converted:
         """The text of a file; ToolError that says what to do if it has none, or cannot be read."""
@@ -82,6 +103,19 @@ class Converter:
             raise ToolError(
                 ErrorCode.TOO_LARGE, f"{path!r} has {len(data)} bytes; at most {limits.BYTES} are converted. Split it."
             )
+        if self._cache is None:
+            return self._convert(data, path, format)
+        from toolroll.host.convert.text_cache import CachedText
+
+        reader = f"{format.reader}{'-ocr' if available(formats.SCANNED) else ''}"
+        if (known := self._cache.find(data, reader)) is not None:
+            return Converted(format, [DocumentPart(*one) for one in known.parts], known.title, known.notes)
+        made = self._convert(data, path, format)
+        parts = [(one.text, one.page, one.title) for one in made.parts]
+        self._cache.keep(data, reader, CachedText(made.title, made.notes, parts))
+        return made
+
+    def _convert(self, data: bytes, path: str, format: Format) -> Converted:
         collected = self._run(data, path, format, len(data) // _MEGABYTE)
         made = Converted(format, collected.parts, collected.title)
         if collected.scanned:
@@ -90,9 +124,21 @@ class Converter:
             raise errors.make_error("empty", 0, path, format)
         return made
 
-    def read(self, data: bytes, path: str, pages: str = "") -> str | None:
-        """The text of a document with its notes, all of it or of pages such as "3" or "1-5"; None if it is none."""
-        format = formats.of_body(data, "application/octet-stream", path)
+    def recognise(self, data: bytes, path: str) -> str:
+        """The text in an image; empty if there is none, or the extra that reads it is not installed."""
+        if not available(formats.IMAGE):
+            return ""
+        try:
+            return self.convert(data, path, formats.IMAGE).text
+        except ToolError as error:
+            if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
+                raise
+            return ""
+
+    def read(self, files: FileReader, path: str, pages: str = "") -> Converted | None:
+        """A document as text, all of it or of pages such as "3" or "1-5"; None for a file that only has such a name."""
+        data = files.data(path, limits.BYTES)
+        format = formats.of_file(data, path)
         if format is None:
             return None
         found = self.convert(data, path, format)
@@ -103,19 +149,20 @@ class Converter:
             found.parts = [one for one in found.parts if int(first) <= one.page <= int(last or first)]
             if not found.parts:
                 raise ToolError(ErrorCode.VALIDATION, f"{path!r} has no text on pages {pages}.")
-        return "\n".join([found.text, *(f"({note})" for note in found.notes)])
+        return found
 
     def _read_scanned(self, data: bytes, path: str, pages: list[int], made: Converted) -> None:
         """Add the text of pages that are pictures, where it can be read."""
         if not available(formats.SCANNED):
             if not made.parts:
                 raise errors.make_missing_error(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
-            made.notes.append(f"Without text, because they are pictures: {_pages(pages)}.")
+            made.parts = sorted([*made.parts, *(DocumentPart("", page, _PICTURE) for page in pages)], key=_by_page)
+            made.notes.append(f"Without text, because they are pictures: {_pages(pages)}. {_INSTALL}")
             return
         some, rest = pages[: limits.SCANNED], pages[limits.SCANNED :]
         words = ",".join(map(str, some))
         found = self._run(data, path, formats.SCANNED, len(some), words)
-        made.parts = sorted([*made.parts, *found.parts], key=lambda one: one.page)
+        made.parts = sorted([*made.parts, *found.parts], key=_by_page)
         made.notes.append(f"Read from pictures, so letters may be wrong: {_pages(some)}.")
         if rest:
             made.notes.append(f"Pictures that were not read, for they are too many: {_pages(rest)}.")
@@ -231,6 +278,10 @@ def _label(part: DocumentPart, format: Format) -> str:
     if not part.page or not format.unit or format.unit == "image":
         return ""
     return f"[{format.unit} {part.page}{f': {part.title}' if part.title else ''}]\n"
+
+
+def _by_page(part: DocumentPart) -> int:
+    return part.page
 
 
 def _pages(numbers: list[int]) -> str:

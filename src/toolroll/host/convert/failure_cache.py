@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from toolroll.host.convert.formats import READERS_VERSION
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 
-_READERS = 1  # raised when readers learn to read what they could not
-_LASTING = (ErrorCode.VALIDATION, ErrorCode.TOO_LARGE)  # what a new try, or an extra, would not change
+# What a new try, or an extra, would not change. A password is what a document is refused for here.
+_LASTING = (ErrorCode.VALIDATION, ErrorCode.TOO_LARGE, ErrorCode.PERMISSION)
 _TABLES = (
     "create table files (digest text not null, reader text not null, code text not null, "
     "primary key (digest, reader)) without rowid",
@@ -42,4 +43,4 @@ class FailureCache:
 
 
 def _named(reader: str) -> str:
-    return f"{reader} {_READERS}"
+    return f"{reader} {READERS_VERSION}"

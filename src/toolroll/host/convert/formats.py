@@ -7,6 +7,7 @@ from typing import Literal
 
 from toolroll.host.convert import limits
 from toolroll.host.convert.limits import ConversionLimits
+from toolroll.text import terminal
 from toolroll.text.knowledge.passages import Form
 
 Extra = Literal["", "rag", "ocr", "audio"]
@@ -21,7 +22,7 @@ class Format:
     what: str  # in words
     extra: Extra = ""
     needs: tuple[str, ...] = ()  # packages that come with the extra
-    unit: str = ""  # what its parts are counted by: page, sheet, slide
+    unit: str = ""  # what its parts are counted by: page, sheet, slide, part
     bounds: ConversionLimits = limits.DOCUMENT
 
     @property
@@ -38,11 +39,11 @@ SLIDES = Format("slides", "powerpoint", "a PowerPoint presentation", "rag", ("pp
 SHEET = Format("sheet", "spreadsheet", "a spreadsheet", "rag", ("python_calamine",), "sheet")
 OPEN_TEXT = Format("word", "opendocument", "an OpenDocument text")
 OPEN_SLIDES = Format("slides", "opendocument", "an OpenDocument presentation", unit="slide")
-BOOK = Format("word", "epub", "an EPUB book")
+BOOK = Format("word", "epub", "an EPUB book", unit="part")
 IMAGE = Format("image", "image", "an image", "ocr", OCR, "image", limits.PICTURE)
 AUDIO = Format("audio", "audio", "a recording", "audio", ("moonshine_voice", "numpy"), bounds=limits.SPEECH)
 
-_BY_SUFFIX = {
+BY_SUFFIX = {
     ".pdf": PDF,
     ".docx": WORD,
     ".pptx": SLIDES,
@@ -67,7 +68,18 @@ _BY_MIME = {
     "application/epub+zip": BOOK,
 }
 _UNKNOWN = ("application/octet-stream", "application/zip", "application/x-zip-compressed", "binary/octet-stream")
-_PACKED = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_ZIP = b"PK\x03\x04"
+_PACKED = (_ZIP, b"\xd0\xcf\x11\xe0")
+_ENTRIES = {
+    b"word/document.xml": WORD,
+    b"ppt/presentation.xml": SLIDES,
+    b"xl/workbook.": SHEET,
+    b"META-INF/container.xml": BOOK,
+}
+"""The file in an archive that tells what it is."""
+_HEAD_BYTES = 1024  # in which a PDF may have something else before it begins
+READERS_VERSION = 2
+"""Raised when readers give another text, or learn to read what they could not."""
 REFUSED = {
     **dict.fromkeys((".doc", ".rtf", ".docm", ".dotx"), ("a word processor's document", ".docx")),
     **dict.fromkeys((".ppt", ".pptm", ".pps", ".ppsx"), ("a presentation", ".pptx")),
@@ -81,7 +93,21 @@ REFUSED = {
 
 def of_name(path: str) -> Format | None:
     """The format that a file's name says."""
-    return _BY_SUFFIX.get(suffix(path))
+    return BY_SUFFIX.get(suffix(path))
+
+
+def of_file(data: bytes, path: str) -> Format | None:
+    """The format of a file with the name of one: by its content where that tells; None for what is plain text."""
+    named = of_name(path)
+    if named is None or named.slow:
+        return named
+    if b"%PDF-" in data[:_HEAD_BYTES]:
+        return PDF
+    if data.startswith(_ZIP):
+        inside = [format for entry, format in _ENTRIES.items() if entry in data]
+        return named if named in inside or not inside else inside[0]
+    plain = b"\0" not in data and not data.startswith(_PACKED) and not terminal.is_binary(data)
+    return None if plain else named
 
 
 def of_body(body: bytes, mime: str, path: str) -> Format | None:

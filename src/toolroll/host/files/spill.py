@@ -70,7 +70,7 @@ class Spill:
         """Have room for some bytes. What others have kept since the last look counts from the next one on."""
         if size > self._room or time.monotonic() >= self._next:
             self._next = time.monotonic() + _SELDOM
-            self._room = _MOST_BYTES - _sweep(folder, room=_MOST_BYTES - size)
+            self._room = _MOST_BYTES - sweep(folder, room=_MOST_BYTES - size)
         self._room -= size
 
 
@@ -119,7 +119,7 @@ def _renewed(folder: int, name: str) -> bool:
     return True
 
 
-def _sweep(folder: int, room: int) -> int:
+def sweep(folder: int, room: int) -> int:
     """Remove what is older than some days, and the oldest of the rest until it fits the room; what is left then."""
     kept: list[tuple[float, int, str]] = []
     with os.scandir(folder) as found:

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.result import Suggestion, ToolError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
 _PROSE = (".md", ".markdown", ".rst", ".txt")
+_MOST_REMEMBERED = 8  # texts: the one after a change is looked at again for its verdict, and is the next one before
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 
@@ -55,6 +57,7 @@ def is_prose(path: str) -> bool:
     return path.lower().endswith(_PROSE)
 
 
+@lru_cache(_MOST_REMEMBERED)
 def _error(path: str, data: bytes) -> str | None:
     if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
         return None
@@ -71,12 +74,10 @@ def _error(path: str, data: bytes) -> str | None:
 
 
 def _python_error(data: bytes) -> str | None:
-    import ast
-
     try:
         with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(data)
+            compile(data, "<source>", "exec", dont_inherit=True)  # half the time of ast.parse
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import errors, formats, limits
@@ -25,7 +26,8 @@ from toolroll.text.code.syntax import languages
 from toolroll.text.knowledge import chunks, passages
 from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Form, Hits, LibraryDocument, PassageResults, check_title
-from toolroll.text.lines import counted
+from toolroll.text.lines import counted, list_some
+from toolroll.text.names import show_name
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
@@ -45,6 +47,7 @@ MAX_CONVERSION_SECONDS = 240.0  # after which no more documents of a folder are 
 MAX_RECOGNITION_SECONDS = 5.0  # the same for pictures and recordings, which take longest and say least
 
 _BATCH_PIECES = 500  # that are stored together
+_MAX_NAMED = 5  # files that were not added, for each reason
 _CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
@@ -61,7 +64,7 @@ _REASONS = {
     ErrorCode.UNSUPPORTED: "of a type that cannot be added",
     ErrorCode.VALIDATION: "without text that can be read",
     ErrorCode.TOO_LARGE: "too large",
-    ErrorCode.PERMISSION: "not allowed",
+    ErrorCode.PERMISSION: "with a password, or not allowed",
     ErrorCode.SECURITY: "not allowed",
     ErrorCode.NOT_FOUND: "gone meanwhile",
 }
@@ -78,6 +81,8 @@ class IngestReport:
     """Documents whose files are gone; only by `sync`."""
     skipped: dict[str, int] = field(default_factory=dict)
     """How many files of a folder were not added, by reason."""
+    left: list[str] = field(default_factory=list)
+    """These files, in the order of the reasons."""
     pieces: int = 0
     stopped: bool = False
     """The folder holds more files than can be added at once."""
@@ -87,8 +92,15 @@ class IngestReport:
     """How many passages have no embedding yet, and why."""
 
     @property
+    def steps(self) -> int:
+        """At least as many as were reported as progress: files, or the pages of one."""
+        return len(self.added + self.replaced + self.unchanged) + sum(self.skipped.values()) + self.pieces
+
+    @property
     def note(self) -> str:
-        passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
+        rest = map(show_name, self.left)
+        named = {why: list(islice(rest, count)) for why, count in self.skipped.items()}
+        passed = ", ".join(f"{len(paths)} {why} ({list_some(paths, _MAX_NAMED)})" for why, paths in named.items())
         late = f"Only the first {MAX_FILES} files were looked at: add its folders one by one." if self.stopped else ""
         return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
@@ -118,13 +130,9 @@ class Conversions:
         self.remarks: list[str] = []
 
     def load(
-        self, files: Workspace, path: str, format: Format, *, one_of_many: bool
+        self, data: bytes, source: str, format: Format, *, one_of_many: bool
     ) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
         """A file as a document, and what converts and cuts it."""
-        data = files.data(path, limits.BYTES)
-        source = "/".join(files.key(path))
-        if not data:
-            raise ToolError(ErrorCode.VALIDATION, f"{source!r} is empty: there is nothing to add.")
         document = LibraryDocument("file", source, format.form, digest(data).hex(), len(data))
         return document, lambda: self._cut(data, document, format, one_of_many)
 
@@ -196,7 +204,7 @@ class Ingest:
 
     def _add_each(self, paths: Sequence[str], made: IngestReport) -> None:
         """Take in the files of a folder that can be taken, those that take longest last."""
-        skipped: Counter[str] = Counter()
+        skipped: dict[str, list[str]] = {}
         waiting: list[tuple[LibraryDocument, list[Chunk]]] = []  # a transaction for each would take most of the time
         for done, one in enumerate(sorted(paths, key=_effort)):
             self._call.token.check()
@@ -204,12 +212,12 @@ class Ingest:
             try:
                 document, pieces = self._fresh(f"./{one}", top=True)
             except TimeBudgetError:
-                skipped[_OUT_OF_TIME] += 1
+                skipped.setdefault(_OUT_OF_TIME, []).append(one)
                 continue
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
-                skipped[_REASONS[error.code]] += 1
+                skipped.setdefault(_REASONS[error.code], []).append(one)
                 continue
             if pieces is None:
                 made.unchanged.append(document.source)
@@ -219,7 +227,8 @@ class Ingest:
                 self._put_all(made, waiting)
         self._put_all(made, waiting)
         self._call.progress(len(paths), len(paths), "")
-        made.skipped = dict(skipped)
+        made.skipped = {why: len(names) for why, names in sorted(skipped.items())}
+        made.left = [name for _, names in sorted(skipped.items()) for name in names]
 
     def _put_all(self, made: IngestReport, waiting: list[tuple[LibraryDocument, list[Chunk]]]) -> None:
         if not waiting:
@@ -304,8 +313,9 @@ class Ingest:
     def _loaded(self, path: str, *, top: bool = False) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
         """A file as a document, and what cuts it; converting waits until it is known to be new."""
         files = self._files.at(".") if top else self._files
-        if (format := formats.of_name(path)) is not None:
-            return self._conversions.load(files, path, format, one_of_many=top)
+        data = files.data(path, limits.BYTES) if formats.of_name(path) is not None else b""
+        if data and (format := formats.of_file(data, path)) is not None:
+            return self._conversions.load(data, "/".join(files.key(path)), format, one_of_many=top)
         suffix = formats.suffix(path)
         if suffix in formats.REFUSED and (top or FileTree(self._files).is_file(path)):
             raise errors.make_refusal(path, *formats.REFUSED[suffix])
@@ -321,7 +331,7 @@ class Ingest:
         if form == "html":
             return _checked(chunks.split_markdown(_html_text(file, self._call.token, self._launcher)), file.path)
         if form == "notebook":
-            return _checked(chunks.split_text(notebook.cells(file.text)), file.path)
+            return _checked(_split_cells(notebook.cells(file.text)), file.path)
         if form == "code":
             return self._code(file)
         return {"markdown": chunks.split_markdown, "table": chunks.split_table}.get(form, chunks.split_text)(file.text)
@@ -342,6 +352,13 @@ def _effort(path: str) -> int:
     """How long a file takes to read: text, a document to convert, a picture or recording to recognise."""
     format = formats.of_name(path)
     return 0 if format is None else 2 if format.form in _RECOGNISED else 1
+
+
+def _split_cells(cells: Sequence[str]) -> list[Chunk]:
+    """Pieces of a notebook, with the cell that each begins in as its page."""
+    first = list(accumulate((cell.count("\n") + 1 for cell in cells), initial=1))  # lines where cells begin
+    pieces = chunks.split_text("\n".join(cells))
+    return [replace(one, page=bisect_right(first, one.start)) for one in pieces]
 
 
 def _text_of(files: Workspace, path: str) -> TextFile:

@@ -215,6 +215,7 @@ class Library:
 
         Returns how many are missing then, and why: a sentence, or "".
         """
+        self._behind.retry_broken()
         self._behind.start()
         return self._behind.wait(seconds, progress)
 
@@ -272,13 +273,17 @@ def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
 
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
-    """Reorder the passages by how much of the question's wording they have, those of files without prose last."""
+    """Reorder the first passages by how much of the question's wording they have, those of files without prose last.
+
+    However many are asked for, the same ones are looked at, so that the order of the first stays the same.
+    """
+    best, rest = best[: fusion.RESCORED], best[fusion.RESCORED :]
     more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
     made = []
     for one, extra in zip(best, more, strict=True):
         share = fusion.weigh_source(one.source, query) if one.kind == "file" else 1.0
         made.append(replace(one, score=round(share * (one.score + unit * extra), 4)))
-    return sorted(made, key=lambda one: -one.score)
+    return [*sorted(made, key=lambda one: -one.score), *rest]
 
 
 def _insert_document(

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from toolroll.host.knowledge.vectors.background import BackgroundFill
 from toolroll.host.models.embedding import settings
 from toolroll.host.runtime.state import State
-from toolroll.result import ToolError
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.knowledge.vectors.store import VectorStore
+    from toolroll.host.knowledge.vectors.store import Floats, VectorStore
     from toolroll.host.models.embedding.child_embedder import ChildEmbedder
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.server import Reranker
@@ -80,6 +80,13 @@ class SemanticRanking:
                 self._embedder = self._load_embedder()
             return self._embedder
 
+    def embed_question(self, query: str, token: CancelToken) -> Floats:
+        """The vector of a question; ToolError if there is none."""
+        vector: Floats = self.embedder.embed([query], token)[0]
+        if vector[0] != vector[0]:  # NaN
+            raise ToolError(ErrorCode.NETWORK, "The embedder gives no vector that can be used for the question.")
+        return vector
+
     @property
     def bulk_embedder(self) -> Embedder:
         """The embedder for texts in large numbers, whose work no call has to wait for."""
@@ -130,7 +137,7 @@ class SemanticRanking:
         from toolroll.host.models.embedding.vector_cache import VectorCache
 
         try:
-            (asked,) = self.embedder.embed([query], token)
+            asked = self.embed_question(query, token)
             made = VectorCache(self._state, token, self.embedder).vectors(texts, seconds, len(asked))
         except ToolError as error:
             token.check()  # unless it is the call itself that ends

@@ -26,8 +26,10 @@ class Call:
     progress: Progress = silent
     loop: EventLoop = field(default_factory=EventLoop)  # runs tools that are coroutines
     tools: str = ""  # which tools the model is shown; empty for the kit's own choice
+    id: str = ""  # what the provider's answer calls it
     name: str = ""  # the name of the tool in the dialect
     arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names
     changes: list[Change] = field(default_factory=list)  # what its commands have changed in the workspace
     notes: list[str] = field(default_factory=list)  # what is to be said about these changes
+    is_inner: bool = False  # a program that `python` runs has made it
     is_compared: bool = False  # it runs in a fork, which is compared with its base: its commands need no capture

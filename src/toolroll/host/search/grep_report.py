@@ -14,7 +14,7 @@ from toolroll.host.search.query import GrepResult, GrepRow, Query, Scope
 from toolroll.policy.limits import Limits
 from toolroll.result import Status, Suggestion
 from toolroll.text import names
-from toolroll.text.lines import counted
+from toolroll.text.lines import counted, list_some
 from toolroll.text.search import globs
 from toolroll.text.search.skipped import sentence
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Output = Literal["content", "files", "count"]
 Unit = Literal["matches", "lines"]
+_MAX_FAILED = 5  # documents that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Matches:
     def located(self) -> str:
         """A count, then each match under its file with line and character."""
         lines = [f"Found {self.total} matches"]
-        for path, group in groupby(self.rows, key=attrgetter("path")):
-            lines.append(f"{path}:")
+        for source, group in groupby(self.rows, key=attrgetter("source")):
+            lines.append(f"{source}:")
             lines += [f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column]
         return "\n".join(lines) if self.rows else "No matches found"
 
@@ -72,8 +73,8 @@ def format_rows(rows: Sequence[GrepRow], output: Output) -> str:
     if output == "count":
         return "\n".join(f"{path}: {count}" for path, count in _counts(rows).items())
     lines: list[str] = []
-    for path, group in groupby(rows, key=attrgetter("path")):
-        lines += [path, *[f"{row.line}{':' if row.column else '-'}{row.text}" for row in group]]
+    for source, group in groupby(rows, key=attrgetter("source")):
+        lines += [source, *[f"{row.line}{':' if row.column else '-'}{row.text}" for row in group]]
     return "\n".join(lines)
 
 
@@ -88,7 +89,7 @@ def _ripgrep_lines(rows: Sequence[GrepRow], numbers: bool) -> Iterator[str]:
         if around and last is not None and (row.path != last.path or row.line > last.line + 1):
             yield "--"
         mark = ":" if row.column else "-"
-        yield f"{row.path}{mark}{f'{row.line}{mark}' if numbers else ''}{row.text}"
+        yield f"{row.source}{mark}{f'{row.line}{mark}' if numbers else ''}{row.text}"
         last = row
 
 
@@ -201,6 +202,8 @@ def _describe(found: GrepResult, rows: Sequence[GrepRow], output: Output, limits
     if found.survey is not None:
         notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
         notes += ["There are matches in other case: set `ignore_case`."] if found.survey.other_case else []
+    if found.failed:
+        notes.append(f"Not searched: {list_some(found.failed, _MAX_FAILED)}.")
     return f"({' '.join(notes)})" if notes else ""
 
 

@@ -74,6 +74,23 @@ class GrepRow:
     text: str
     """The line without its end; of a long line, the part around the match."""
 
+    @property
+    def source(self) -> str:
+        """Its file, and the part of that which it is from, where that has parts."""
+        return self.path
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class DocumentRow(GrepRow):
+    """A line of the text of a document."""
+
+    place: str
+    """The page, sheet, slide or cell, as it is cited; empty where there are none."""
+
+    @property
+    def source(self) -> str:
+        return f"{self.path} {self.place}".rstrip()
+
 
 @dataclass(slots=True)
 class Survey:
@@ -107,6 +124,8 @@ class GrepResult:
     """Made for an empty answer, and for one that was stopped before it had as many rows as were asked for."""
     unreadable: int = 0
     """Files and folders that could not be opened."""
+    failed: list[str] = field(default_factory=list)
+    """Documents that could not be read, and why."""
 
 
 @dataclass(slots=True, unsafe_hash=True)

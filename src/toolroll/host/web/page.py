@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from toolroll.host.convert import formats
 from toolroll.host.convert.converter import Converter, available
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import terminal
+from toolroll.text import notebook, terminal
 from toolroll.text.web.html import charset
 
 if TYPE_CHECKING:
@@ -108,6 +109,9 @@ def read(
     text = charset.decode(body, content_type)
     if show != "raw" and mime in ("text/html", "application/xhtml+xml"):
         return _convert_html(text, mime, url, show, token, launcher)
+    if show != "raw" and urlsplit(url).path.endswith(".ipynb"):
+        with suppress(ToolError):
+            return Page("document", mime, clean("\n".join(notebook.cells(text))))
     if show != "raw" and (mime == "application/json" or mime.endswith("+json")):
         return Page("json", mime, clean(_indent_json(text)))
     return Page("text", mime, clean(text))

@@ -22,7 +22,7 @@ Form = Literal[
 ]
 By = Literal["words", "meaning and words"]
 
-_PAGES = {"sheet": "sheet", "slides": "slide"}  # what a page is called in a form, where it is not called a page
+_PAGES = {"sheet": "sheet", "slides": "slide", "word": "part", "notebook": "cell"}  # what is no page in these forms
 _CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
 """Forms whose lines are those of the text that was made of them."""
 
@@ -75,17 +75,24 @@ class Passage:
     form: str = "text"
     digest: str = ""
     page: int = 0
-    """Or sheet, or slide, from 1; 0 for a source without any."""
+    """Or sheet, slide, cell, part of a book, from 1; 0 for a source without any."""
 
     @property
     def citation(self) -> str:
         """Where it is from, to be named beside what is taken from it."""
-        if self.page:
-            return f"{self.source}, {_PAGES.get(self.form, 'page')} {self.page}"
+        if place := name_page(self.form, self.page, self.title.partition(" > |")[0]):
+            return f"{self.source} {place}"
         if not self.start:
             return self.source
         lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
         return f"{self.source}:{lines}" + (" of its text" if self.form in _CONVERTED else "")
+
+
+def name_page(form: str, page: int, title: str) -> str:
+    """A part of a document as it is cited: "p. 12", "slide 3", "sheet Budget"; empty for one without parts."""
+    if not page or (form == "image" and page == 1):
+        return ""
+    return f"sheet {title}" if form == "sheet" and title else f"{_PAGES.get(form, 'p.')} {page}"
 
 
 @dataclass(frozen=True, slots=True)

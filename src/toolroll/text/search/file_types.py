@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from toolroll.result import ErrorCode, ToolError
+
+TEXT_DOCUMENTS = (
+    *(".pdf", ".docx", ".pptx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".odt", ".odp", ".epub"),
+    *(".bmp", ".tif", ".tiff"),
+)
+"""Files that are shown as the text in them."""
+_EXTENSIONS = [one[1:] for one in (*TEXT_DOCUMENTS, ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ipynb")]
+DOCUMENT = re.compile(rf"[.{{,](?:{'|'.join(_EXTENSIONS)})(?=[,}}]|$)", re.IGNORECASE)
+"""In a path or a glob, the end of files that are searched as the text in them."""
+DOCUMENT_GLOB = f"*.{{{','.join(_EXTENSIONS)}}}"
 
 # Where a type has more or other extensions than its own name.
 _GLOBS = {

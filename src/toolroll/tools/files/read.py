@@ -10,13 +10,13 @@ from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Suggestion, ToolE
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, notebook
 from toolroll.text.lines import counted
+from toolroll.text.search.file_types import TEXT_DOCUMENTS
 from toolroll.text.shown_lines import ShownLines
 from toolroll.tool import Effect, tool
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 _SOUNDS = {".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".flac": "audio/flac"}
 _MEDIA = {**_IMAGES, **_SOUNDS, ".bmp": "image/bmp", ".svg": "image/svg+xml"}
-_DOCUMENTS = (".pdf", ".docx", ".pptx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".odt", ".odp", ".epub")
 _ALL = 10**9
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
@@ -46,12 +46,12 @@ def read(
     if media:
         return _media(ctx, path)
     if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or only_images:
-        return _image(ctx, path, mime)
+        return _image(ctx, path, mime, recognised=not only_images)
     if levels and not ctx.tree.is_file(path):
         return _names(ctx, path, levels, offset, limit)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
-    if path.lower().endswith(_DOCUMENTS) and not raw and (shown := _document(ctx, path, pages, offset, limit)):
+    if path.lower().endswith(TEXT_DOCUMENTS) and not raw and (shown := _document(ctx, path, pages, offset, limit, end)):
         return shown
     offset, end = _range(ctx, path, offset, end, span, tail)
     if end is not None:
@@ -110,12 +110,13 @@ def _shown(
     )
 
 
-def _image(ctx: Context, path: str, mime: str | None) -> ShownLines:
+def _image(ctx: Context, path: str, mime: str | None, *, recognised: bool) -> ShownLines:
+    """The image, and where the extra for that is installed the text in it."""
     if mime is None:
-        known = ", ".join(_IMAGES)
-        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no image: the name of one ends in {known}.")
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no image: the name of one ends in {', '.join(_IMAGES)}.")
     data = ctx.files.data(path, MAX_IMAGE_BYTES)
-    return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+    text = ctx.converter.recognise(data, path) if recognised else ""
+    return ShownLines(path, text, 1, 0, 0, truncated=False, images=(Image(data, mime),))
 
 
 def _media(ctx: Context, path: str) -> ShownLines:
@@ -134,15 +135,15 @@ def _names(ctx: Context, path: str, levels: int, offset: int, limit: int) -> Sho
 
 
 def _cells(ctx: Context, path: str, offset: int, limit: int) -> ShownLines:
-    every = lines.split_bare(notebook.cells(ctx.files.read(path).text))
+    every = lines.split_bare("\n".join(notebook.cells(ctx.files.read(path).text)))
     return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every))
 
 
-def _document(ctx: Context, path: str, pages: str, offset: int, limit: int) -> ShownLines | None:
+def _document(ctx: Context, path: str, pages: str, offset: int, limit: int, end: int | None) -> ShownLines | None:
     """The text of a document, or of some of its pages; None for a file that only has the name of one."""
-    from toolroll.host.convert.limits import BYTES
-
-    if (text := ctx.converter.read(ctx.files.data(path, BYTES), path, pages)) is None:
+    if (found := ctx.converter.read(ctx.files, path, pages)) is None:
         return None
-    every, again = lines.split_bare(text), {"pages": pages} if pages else None
-    return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every), again=again)
+    every, again, asked = lines.split_bare(found.text), {"pages": pages} if pages else None, end and end - offset + 1
+    part = every[offset - 1 : min(end or _ALL, offset - 1 + limit)]
+    shown = _shown(ctx, path, part, offset, len(every), asked=asked, again=again)
+    return replace(shown, meta={"document": " ".join(found.notes)}) if found.notes else shown

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolroll.host.context import Context
+from toolroll.host.runtime.progress import go_on_from
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.knowledge.passages import Kind, RankingMethod
@@ -93,12 +94,14 @@ def rag(
     if action in ("add_document", "add_text", "sync"):
         add = ingest.sync if action == "sync" else ingest.add
         added = ingest.add_text(text or "", title or "") if action == "add_text" else add(path or "")
-        added.waiting = library.embed(ctx.progress, _EMBED_SECONDS)
+        added.waiting = library.embed(go_on_from(ctx.progress, added.steps), _EMBED_SECONDS)
         return added
     if action == "stats":
         lacks = ctx.meaning.unavailable_reason
         ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words", library.say_missing())
-        return replace(_held("The library", library.stats(), ranking.by, ranking.note), sources=library.sources())
+        held = library.stats()
+        ctx.progress(held.pieces - held.waiting, held.pieces, "vectors")
+        return replace(_held("The library", held, ranking.by, ranking.note), sources=library.sources())
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
     if action == "search":

@@ -17,22 +17,22 @@ from toolroll.host.search.grep_report import (
 )
 from toolroll.host.search.search import Query, Scope
 from toolroll.schema import Field, FilePath
-from toolroll.text.search.file_types import glob_of
+from toolroll.text.search.file_types import DOCUMENT, glob_of
 from toolroll.tool import Effect, tool
 
 
 @tool(Effect.READ)
 def grep(
     ctx: Context,
-    pattern: Annotated[str, Field(min_length=1), "Regular expression, without look-around and back-references."],
+    pattern: Annotated[str, Field(min_length=1), "Regular expression without look-around or back-references."],
     path: Annotated[FilePath, "Folder, file or spill: handle."] = ".",
-    include: Annotated[str | None, "Glob of files, such as *.{ts,tsx}."] = None,
-    exclude: Annotated[str | None, "Glob of files to leave out."] = None,
+    include: Annotated[str | None, "Glob, such as *.{ts,tsx}; *.{pdf,docx} as text."] = None,
+    exclude: Annotated[str | None, "Glob to leave out."] = None,
     literal: Annotated[bool, "The pattern is plain text."] = False,
     ignore_case: Annotated[bool, "Match either case."] = False,
     context: Annotated[int, Field(ge=0), "Lines around each match."] = 0,
     multiline: Annotated[bool, "Let a match span lines."] = False,
-    output: Annotated[Output, "Lines, file names, or counts by file."] = "content",
+    output: Annotated[Output, "Lines, files, or counts by file."] = "content",
     limit: Annotated[int, Field(ge=1), "Most lines or files."] = 100,
     hidden: Annotated[bool, "Dot files too."] = False,
     ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
@@ -56,7 +56,8 @@ def grep(
     search, where = ctx.search.of(*ctx.files.where(path))
     within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
     scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
-    ask = search.grep_leniently if lenient else search.grep
+    engine = ctx.search_documents(search) if any(map(DOCUMENT.search, (path, *within, *kinds))) else search
+    ask = engine.grep_leniently if lenient else engine.grep
     window = RowWindow(offset, limit, output, unit, numbers)
     also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
     found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)

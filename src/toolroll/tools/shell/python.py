@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Annotated
 
@@ -39,19 +40,26 @@ def python(
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
 
+    if ctx.call.is_inner:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A program cannot call `python`. Put the code into the program.")
+
     interpreter = ctx.shell.python(ctx.files.where(".")[1])
-    with SealedText(code, "<code>", main=True) as program:
+    # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
+    variables: dict[str, Word] = {"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    with SealedText(code, "<code>", main=True) as program, ExitStack() as stack:
+        if (calls := ctx.code_calls()) is not None:
+            variables |= stack.enter_context(calls).variables(ctx.files.root.path)
         # -P keeps the script's own folder off the path; the workspace takes its place.
-        ran = _run(ctx, [interpreter, "-P", program], timeout)
+        ran = _run(ctx, [interpreter, "-P", program], timeout, variables)
         if ran.status == _USAGE_ERROR and _UNKNOWN_OPTION in ran.show(1000).text:  # before Python 3.11
-            ran = _run(ctx, [interpreter, program], timeout)
+            ran = _run(ctx, [interpreter, program], timeout, variables)
     done = build_result(replace(ran, python=interpreter), most, keep)
+    if calls is not None and calls.made:
+        done = replace(done, output=calls.relabelled(done.output), meta={**done.meta, "calls": dict(calls.made)})
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
     note = "\n".join(filter(None, dict.fromkeys((done.note, name_python("", interpreter, ctx.shell.environment)))))
     return replace(done, note=note).checked(on_failure=on_failure)
 
 
-def _run(ctx: Context, argv: Sequence[Word], timeout: float) -> CommandRun:
-    # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
-    extra = {"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"}
+def _run(ctx: Context, argv: Sequence[Word], timeout: float, extra: Mapping[str, Word]) -> CommandRun:
     return ctx.shell.words(argv, cwd=ctx.cwd, seconds=timeout, extra=extra)

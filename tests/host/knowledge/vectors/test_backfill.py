@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -14,10 +15,12 @@ from tests.host.http.web import reply
 from tests.host.knowledge.vectors.qdrant import Qdrant
 from tests.host.models.embedding import served
 from tests.host.models.embedding.served import Embeddings, vector
-from toolroll import ToolError
+from toolroll import Kit, ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.library import Library
 from toolroll.host.knowledge.semantic import SemanticRanking
+from toolroll.host.knowledge.vectors import qdrant_edge
+from toolroll.host.models.embedding import embedder
 from toolroll.host.models.embedding.embedder import RemoteEmbedder
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import try_lock
@@ -178,6 +181,107 @@ def test_an_embedder_that_fails_leaves_the_document(opened, server):
     assert found(one, "vehicle")[0] == [("a.md", 1)]
 
 
+def test_a_broken_vector_is_named_and_the_rest_is_made(opened, server, monkeypatch):
+    monkeypatch.setattr(served, "vector", lambda text: vector(text) if "Soup" not in text else [None])
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP, OTHER])
+    one.library.put(document("b.md"), [Chunk("Soup too.", 9, 9)])
+    said = "The embedder gives no vector that can be used for a.md:2 and 1 more."
+    assert (fill(one), kept(one), one.library.stats().waiting) == (said, 2, 2)
+    server.texts.clear()
+    assert found(one, "vehicle") == ([("a.md", 1)], 1, RankingMethod("meaning and words", said))
+    assert [source for source, _ in found(one, "soup")[0]] == ["b.md", "a.md"]  # by their words
+    assert set(server.texts) == {"vehicle", "soup"}  # they are not asked for by every search
+    one.library.drop("file", "b.md")
+    assert one.library.say_missing() == said.replace(" and 1 more", "")
+    monkeypatch.undo()
+    assert (fill(one), kept(one), one.library.stats().waiting) == ("", 3, 0)
+
+
+def test_a_broken_vector_of_a_question_leaves_its_words(opened, monkeypatch):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    fill(one)
+    monkeypatch.setattr(served, "vector", lambda _: [float("nan")])
+    said = "The embedder gives no vector that can be used for the question."
+    assert found(one, "automobile") == ([("a.md", 1)], 1, RankingMethod("words", said))
+
+
+def test_a_server_is_asked_for_several_batches_side_by_side(opened, server, monkeypatch):
+    monkeypatch.setattr(embedder, "_TEXTS_AT_ONCE", 64)
+    together = threading.Barrier(4)
+    embedded = server.answer
+
+    def meet(asked):
+        together.wait(20)  # which breaks unless four requests are here at once
+        return embedded(asked)
+
+    one = opened()
+    one.library.put(document("a.md"), [Chunk(f"Number {at}", at, at) for at in range(1, 257)])
+    server.answer = meet
+    assert (fill(one), kept(one), len(server.asked)) == ("", 256, 4)
+
+
+def test_on_a_full_disk_words_are_left_and_nothing_is_lost(opened, monkeypatch):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    fill(one)
+    one.meaning.close()
+    one = opened()
+    one.library.put(document("b.md"), [SOUP])
+    monkeypatch.setattr(qdrant_edge, "_MIN_FREE_BYTES", 1 << 60)
+    assert "1 of 2 passages have no embedding yet: The disk is nearly full: vectors need " in fill(one)
+    sources, _, ranking = found(one, "soup")
+    assert (sources, ranking.by) == ([("b.md", 2)], "words")
+    assert ranking.reason.startswith("The disk is nearly full")
+    monkeypatch.undo()
+    assert (found(one, "vehicle"), kept(one)) == (([("a.md", 1)], 1, BOTH), 2)
+
+
+FULL = """
+import os, sqlite3, sys
+from pathlib import Path
+from tests.host.knowledge.vectors.test_backfill import *
+room = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=250m", "tmpfs", room], check=True)
+with Embeddings() as server:
+    def make():
+        state = State(str(room / "state"))
+        meaning = SemanticRanking(state, Client(), server.environment)
+        return SimpleNamespace(library=Library(state, TOKEN, meaning), meaning=meaning, state=state)
+    def leave(free):
+        disk = os.statvfs(room)
+        (room / "hog").write_bytes(bytes(disk.f_bavail * disk.f_frsize - free))
+    one = make()
+    one.library.put(document("a.md"), [CAR, *(Chunk(f"Number {at} " * 50, at, at) for at in range(9, 40))])
+    assert (fill(one), kept(one)) == ("", 32)
+    for free in (0, 700_000, 45_000_000):
+        leave(free)
+        one.library.embed(lambda *_: None, 0)
+        try:
+            for number in range(20):
+                one.library.put(document(f"b{number}.md"), [Chunk(f"Lunch {at} " * 300, at, at) for at in range(40)])
+                fill(one)
+        except sqlite3.OperationalError as error:
+            assert "disk is full" in str(error)
+        one.meaning.close()
+        one = make()
+        held = one.library.stats()
+        assert [each.start for each in one.library.search("automobile", 1).passages] == [1]
+        (room / "hog").unlink()
+        assert (fill(one), kept(one), one.library.stats().waiting) == ("", held.pieces, 0)
+        assert found(one, "vehicle")[0][0] == ("a.md", 1)
+    one.meaning.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root can mount file systems")
+def test_a_disk_that_fills_up_ends_no_process_and_loses_nothing(tmp_path):
+    command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", FULL, tmp_path]
+    subprocess.run(command, check=True, timeout=120)
+
+
 def test_a_lost_store_is_filled_again_without_the_embedder(opened, server, tmp_path):
     one = opened()
     one.library.put(document("a.md"), [CAR, SOUP])
@@ -310,6 +414,48 @@ def test_a_death_is_healed(opened, server, when):
     assert died.returncode == -signal.SIGKILL
     assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
     assert kept(one) == 2
+
+
+IMPORT = """
+import sys
+from toolroll import Kit
+with Kit(sys.argv[1], state_dir=sys.argv[2]) as kit:
+    print("ready", flush=True)
+    kit.call("rag", {"action": "sync", "path": "docs"})
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.slow
+def test_imports_by_two_kits_that_are_killed_again_and_again_end_whole(opened, server, tmp_path):
+    docs = tmp_path / "workspace" / "docs"
+    docs.mkdir(parents=True)
+    for number in range(300):
+        (docs / f"{number}.md").write_text(
+            "\n\n".join(f"# Part {part}\n\nThing {number} {'word ' * 40}" for part in range(9))
+        )
+    command = [sys.executable, "-c", IMPORT, str(docs.parent), str(tmp_path / "state")]
+    for wait in (0.1, 0.4, 0.8, 1.5, 2.5):
+        pair = [
+            subprocess.Popen(
+                command, env=os.environ | server.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        for child in pair:
+            child.stdout.readline()
+        time.sleep(wait)
+        for child in pair:
+            child.kill()
+            child.communicate()
+        (docs / f"{int(wait * 10)}.md").write_text("# Replaced\n\nAn automobile\n")
+    with Kit(docs.parent, state_dir=tmp_path / "state") as kit:
+        assert kit.call("rag", {"action": "sync", "path": "docs"}).ok
+    one = opened()
+    assert (fill(one), one.library.stats().documents) == ("", 300)
+    held = one.library.stats()
+    assert (held.pieces, held.waiting) == (kept(one), 0)
+    assert {source for source, _ in found(one, "vehicle")[0]} == {f"docs/{at}.md" for at in (1, 4, 8, 15, 25)}
 
 
 def test_a_piece_that_goes_while_its_vector_is_made(opened, server):

@@ -1,5 +1,6 @@
 """Work beside the calls: what comes in the last moment is done, and the remaining time is told."""
 
+import sqlite3
 import threading
 
 import pytest
@@ -65,13 +66,20 @@ def test_the_remaining_time_is_told_once_it_can_be_known(work, monkeypatch):
     assert work.reason == "a search goes on with that, and so does `toolroll models embed`."
 
 
-def test_a_failure_is_the_reason_and_the_next_start_tries_again(work):
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (ToolError(ErrorCode.NETWORK, "The server is gone."), "The server is gone."),
+        (sqlite3.OperationalError("disk is full"), "OperationalError: disk is full."),
+    ],
+)
+def test_a_failure_is_the_reason_and_the_next_start_tries_again(work, failure, said):
     def fail(*_):
-        raise ToolError(ErrorCode.NETWORK, "The server is gone.")
+        raise failure
 
     work.start(fail)
     wait(work)
-    assert work.reason == "The server is gone."
+    assert work.reason == said
     work.start(lambda *_: "")
     wait(work)
     assert work.reason.startswith("a search goes on")

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.host.http.web import Server, reply
@@ -56,9 +57,6 @@ BAD = [
     (reply("[" * 100_000), "NetworkError", "cannot be read"),
     (answer({"data": []}), "NetworkError", "cannot be read"),
     (answer([1]), "NetworkError", "cannot be read"),
-    (answer({"data": [{"index": 0, "embedding": []}]}), "NetworkError", "not numbers"),
-    (answer({"data": [{"index": 0, "embedding": "abc"}]}), "NetworkError", "not numbers"),
-    (reply('{"data": [{"index": 0, "embedding": [NaN]}]}'), "NetworkError", "not numbers"),
 ]  # fmt: skip
 
 
@@ -69,6 +67,20 @@ def test_a_server_that_makes_none(told, code, said):
     assert caught.value.code == code
     assert said in caught.value.message
     assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["[]", '"abc"', '"12"', "null", "3", "[NaN, 1]", "[0, 0]", "[1, null]", "[[1, 2]]", f"[{10**400}, 1]", "[1, 2, 3]"],
+)
+def test_a_broken_vector_is_none_and_the_others_are_taken(broken):
+    rows = ", ".join(f'{{"index": {at}, "embedding": {one}}}' for at, one in enumerate(["[3, 4]", broken, "[0, 5]"]))
+    with Server(reply(f'{{"data": [{rows}]}}')) as server:
+        made = remote(server).embed(["a", "b", "c"], CancelToken())
+    assert [row.tolist() for row in made[::2]] == [pytest.approx([0.6, 0.8]), [0, 1]]
+    assert np.isnan(made[1]).all()
+    with Server(answer({"data": [{"index": 0, "embedding": []}]})) as server:
+        assert np.isnan(remote(server).embed(["a"], CancelToken())).all()
 
 
 def test_a_server_that_is_not_there():

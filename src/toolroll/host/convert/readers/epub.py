@@ -21,7 +21,7 @@ _DECLARED = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 
 
 def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
-    """All chapters in the order of the book, each under its title."""
+    """A part for each file of the book, mostly a chapter, in their order."""
     from toolroll.text.web.html.markdown import convert
 
     archive = open_archive(file, markup=True)
@@ -35,14 +35,13 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
     chapters = [one.get("href", "") for one in order if one is not None and one.get("media-type") in _PAGES]
     if len(chapters) > limits.PAGES:
         raise ConversionError("pages", len(chapters))
-    texts = []
     for number, name in enumerate(chapters, 1):
         page = archive.read(normpath(join(dirname(where), unquote(name))))
         found = convert(page.decode("utf-8", "replace"), "", main=False)
         headed = found.title and not found.markdown.startswith("#")
-        texts.append(f"{heading(found.title, 1)}\n\n{found.markdown}" if headed else found.markdown)
+        text = f"{heading(found.title, 1)}\n\n{found.markdown}" if headed else found.markdown
+        output.part(text if found.markdown else "", number, found.title)
         output.progress(number, len(chapters))
-    output.part("\n\n".join(filter(None, texts)))
 
 
 def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:

@@ -6,7 +6,6 @@ missing vectors are made the next time, and stale ones are not shown.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
-from toolroll.result import ToolError
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
@@ -32,7 +31,12 @@ TABLES = (
 
 MAX_NEAREST = 200  # how many nearest pieces a search asks for
 
-_BATCH_PIECES = 64  # pieces between two reports of progress
+_BATCH_PIECES = 64  # pieces between two reports of progress, at least
+_BROKEN = ", broken"  # behind the name of a way: it lists the pieces that the embedder has no vector for
+_BROKEN_PIECES = (
+    "select source, first from missing join pieces on pieces.number = missing.number "
+    "join documents on documents.number = document where way = ? order by missing.number"
+)
 _MAX_DROPPED = 10_000
 
 
@@ -62,12 +66,17 @@ class VectorBackfill:
             return {}, RankingMethod("meaning and words")
         embedder = meaning.embedder
         try:
-            (vector,) = embedder.embed([query], self._token)
+            vector = meaning.embed_question(query, self._token)
         except ToolError as error:  # words can still find
             self._token.check()  # unless it is the call itself that ends
             return {}, RankingMethod(reason=error.message)
         due = self._due(self._way(meaning))
-        found = meaning.vectors.search(embedder.name, vector, MAX_NEAREST, self._token)
+        try:
+            found = meaning.vectors.search(embedder.name, vector, MAX_NEAREST, self._token)
+        except ToolError as error:
+            if error.code is not ErrorCode.IO:
+                raise
+            return {}, RankingMethod(reason=error.message)
         if due or (not found and self._again()):  # or else the store was lost
             self.start(size=len(vector))
         left = self.say_missing()
@@ -99,55 +108,62 @@ class VectorBackfill:
         if meaning is None or meaning.unavailable_reason or not self._base.exists:
             return ""
         with self._base.connect() as base:
-            left = self.waiting(base)
             (total,) = base.execute("select pieces from totals").fetchone()
-        return f"{left} of {total} passages have no embedding yet: {meaning.background.reason}" if left else ""
+            broken = base.execute(_BROKEN_PIECES, (self._way(meaning) + _BROKEN,)).fetchall()
+            left = self.waiting(base) - len(broken)
+        said = [f"{left} of {total} passages have no embedding yet: {meaning.background.reason}"] if left else []
+        if broken:
+            source, line = broken[0]
+            others = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+            said.append(f"The embedder gives no vector that can be used for {source}:{line}{others}.")
+        return " ".join(said)
 
     def unknown(self, base: sqlite3.Connection, numbers: Collection[int]) -> list[int]:
         """Those of these pieces that have no vector yet, in the same order."""
         if self._meaning is None or self._meaning.unavailable_reason or not numbers:
             return []
-        text = f"select number from missing where way = ? and number in ({', '.join('?' * len(numbers))})"
-        rows = base.execute(text, (self._way(self._meaning), *numbers)).fetchall()
+        text = f"select number from missing where way in (?, ?) and number in ({', '.join('?' * len(numbers))})"
+        way = self._way(self._meaning)
+        rows = base.execute(text, (way, way + _BROKEN, *numbers)).fetchall()
         missing = {number for (number,) in rows}
         return [number for number in numbers if number in missing]
 
-    def fill(self, progress: Progress, seconds: float = inf, size: int = 0) -> str:
-        """Make missing vectors, for so long at most; why that failed: a sentence, or ""."""
+    def fill(self, progress: Progress, size: int = 0) -> str:
+        """Make missing vectors; why some are still missing: a sentence, or ""."""
         meaning = self._meaning
         if meaning is None or meaning.unavailable_reason or not self._base.exists:
             return ""
         way = self._way(meaning)
         if not self._due(way):
             return ""
-        deadline = time.monotonic() + seconds
         try:
-            size = self._make(meaning, way, progress, deadline, size)
+            size = self._make(meaning, way, progress, size)
             self._sweep(meaning)
             if self._lost(meaning, way) and self._again():
-                self._make(meaning, way, progress, deadline, size)
+                self._make(meaning, way, progress, size)
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
             return error.message
         return ""
 
-    def _make(self, meaning: SemanticRanking, way: str, progress: Progress, deadline: float, size: int) -> int:
+    def _make(self, meaning: SemanticRanking, way: str, progress: Progress, size: int) -> int:
         """Make missing vectors; how long they are."""
         from toolroll.host.models.embedding.vector_cache import VectorCache
 
-        kept = VectorCache(self._state, self._token, meaning.bulk_embedder)
+        embedder = meaning.bulk_embedder
+        kept = VectorCache(self._state, self._token, embedder)
+        most = max(_BATCH_PIECES, embedder.batch)
         total = done = 0
-        while texts := self._missing(way, meaning.background.take_wanted()):
+        while texts := self._missing(way, meaning.background.take_wanted(), most):
             total = total or self._left(way)
-            vectors = kept.vectors(list(texts.values()), deadline - time.monotonic(), size)
+            vectors = kept.vectors(list(texts.values()), inf, size)
             made = {number: one for number, one in zip(texts, vectors, strict=True) if one is not None}
-            size = len(next(iter(made.values())))
-            meaning.vectors.put(meaning.embedder.name, made, self._token)
-            self._settle(way, list(made))
-            done += len(made)
+            if made:
+                size = len(next(iter(made.values())))
+                meaning.vectors.put(meaning.embedder.name, made, self._token)
+            self._settle(way, list(made), [number for number in texts if number not in made])
+            done += len(texts)
             progress(done, total, "vectors")
-            if time.monotonic() >= deadline:
-                break
         return size
 
     def waiting(self, base: sqlite3.Connection) -> int:
@@ -156,7 +172,7 @@ class VectorBackfill:
             return 0
         way = self._way(self._meaning)  # others that were used once, or never answered, are not waited for
         known = base.execute("select 1 from ways where name = ?", (way,)).fetchone() is not None
-        text, given = ("missing where way = ?", (way,)) if known else ("pieces", ())
+        text, given = ("missing where way in (?, ?)", (way, way + _BROKEN)) if known else ("pieces", ())
         return int(base.execute(f"select count(*) from {text}", given).fetchone()[0])
 
     def clear(self) -> None:
@@ -185,7 +201,8 @@ class VectorBackfill:
 
     def _lost(self, meaning: SemanticRanking, way: str) -> bool:
         """Whether the store has fewer vectors than were made: it was broken or of another length, and was replaced."""
-        made = self._count("select (select pieces from totals) - (select count(*) from missing where way = ?)", way)
+        missing = "select count(*) from missing where way in (?, ?)"
+        made = self._count(f"select (select pieces from totals) - ({missing})", way, way + _BROKEN)
         return meaning.vectors.count(meaning.embedder.name, self._token) < made
 
     def _again(self) -> bool:
@@ -193,16 +210,24 @@ class VectorBackfill:
         assert self._meaning is not None
         name = self._way(self._meaning)
         with self._base.transaction() as base:
+            base.execute("delete from missing where way = ?", (name + _BROKEN,))
             return base.execute("insert or ignore into missing select number, ? from pieces", (name,)).rowcount > 0
 
-    def _missing(self, way: str, wanted: Sequence[int]) -> dict[int, str]:
+    def retry_broken(self) -> None:
+        """List the vectors that were broken as missing, so that the embedder is asked for them once more."""
+        if self._meaning is not None and not self._meaning.unavailable_reason and self._base.exists:
+            way = self._way(self._meaning)
+            with self._base.transaction() as base:
+                base.execute("update or replace missing set way = ? where way = ?", (way, way + _BROKEN))
+
+    def _missing(self, way: str, wanted: Sequence[int], most: int) -> dict[int, str]:
         """Some pieces without a vector, the wanted ones first: what is embedded of each, by number."""
         text = "select missing.number, title, text from missing join pieces on pieces.number = missing.number where way"
         marks = ", ".join("?" * len(wanted))
         with self._base.connect() as base:
             rows = base.execute(f"{text} = ? and missing.number in ({marks})", (way, *wanted)).fetchall()
             some = f"{text} = ? order by missing.number limit ?"
-            rows = rows or base.execute(some, (way, _BATCH_PIECES)).fetchall()
+            rows = rows or base.execute(some, (way, most)).fetchall()
         return {number: f"{title}\n{text}".strip() for number, title, text in rows}
 
     def _left(self, way: str) -> int:
@@ -212,9 +237,11 @@ class VectorBackfill:
         with self._base.connect() as base:
             return int(base.execute(text, values).fetchone()[0])
 
-    def _settle(self, way: str, numbers: Sequence[int]) -> None:
-        """Take what was made off the list; a vector whose piece was deleted meanwhile is stale."""
+    def _settle(self, way: str, numbers: Sequence[int], broken: Sequence[int]) -> None:
+        """Take what was made off the list, and list what is broken; a vector whose piece was deleted is stale."""
         with self._base.transaction() as base:
+            marked = [(way + _BROKEN, one, way) for one in broken]
+            base.executemany("update or replace missing set way = ? where number = ? and way = ?", marked)
             base.executemany("delete from missing where number = ? and way = ?", [(one, way) for one in numbers])
             there = keep_present(base, dict.fromkeys(numbers, 0.0))
             lost = [(number,) for number in numbers if number not in there]

@@ -96,8 +96,8 @@ class BackgroundFill:
     def _fill(self, fill: Fill) -> str:
         try:
             return fill(self._progress, self._token)
-        except ToolError as error:
-            return error.message
+        except Exception as error:  # a full disk, say: the thread ends as told, and the next start tries again
+            return error.message if isinstance(error, ToolError) else f"{type(error).__name__}: {error}."
 
     def _progress(self, done: float, total: float | None, _note: str) -> None:
         self._done, self._total = done, total or 0.0

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import open_lock, take_lock
 from toolroll.host.runtime.state import State
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -33,6 +34,8 @@ _RETRY_SECONDS = 0.005
 _YIELD_SECONDS = 0.02  # seconds for those who waited before
 _BATCH_VECTORS = 1000
 _PANIC = "PanicException"
+_BYTES_OF_NUMBER = 16  # of a vector: itself, its rough copy, and both in the log of changes
+_MIN_FREE_BYTES = 80 << 20  # on the disk, besides: to open a shard takes 64 MB
 _OVERSAMPLING = 3.0  # times as many as are asked for are compared exactly
 
 
@@ -61,6 +64,7 @@ class QdrantEdge:
         if not points:
             return
         size, name = len(next(iter(vectors.values()))), _named(model)
+        self._check_room(len(points) * size * _BYTES_OF_NUMBER)
 
         def work(shard: qdrant_edge.EdgeShard) -> bool:
             for at in range(0, len(points), _BATCH_VECTORS):
@@ -77,6 +81,7 @@ class QdrantEdge:
         if not numbers or not self._names():
             return
         with self._held(token):
+            self._check_room(0)
             operation = engine.UpdateOperation.delete_points(list(numbers))
             for name in self._names():
                 self._done(name, lambda shard: shard.update(operation), None)
@@ -121,6 +126,15 @@ class QdrantEdge:
         if watcher is not None and watcher is not threading.current_thread():
             watcher.join(1)
 
+    def _check_room(self, needed: int) -> None:
+        """ToolError if the disk is nearly full: the engine writes to mapped files, and would end this process."""
+        disk = os.fstatvfs(self._state.folder(_FOLDER))
+        if disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES + needed:
+            room = (_MIN_FREE_BYTES + needed) >> 20
+            raise ToolError(
+                ErrorCode.IO, f"The disk is nearly full: vectors need {room} MB free in {self._state.path!r}."
+            )
+
     def _path(self, name: str) -> str:
         return os.path.join(self._state.path, _FOLDER, name)
 
@@ -137,6 +151,8 @@ class QdrantEdge:
         try:
             shard = self._loaded(name)
             return none if shard is None else work(shard)
+        except ToolError:
+            raise
         except BaseException as error:  # the engine has no class of its own, and its panics are no Exception
             if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
                 raise
@@ -150,6 +166,7 @@ class QdrantEdge:
 
         path = self._path(name)
         if name not in self._shards and os.path.isdir(path):
+            self._check_room(0)
             self._shards[name] = engine.EdgeShard.load(path)
         return self._shards.get(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +40,7 @@ class Embedder(Protocol):
         """How many texts to give at once."""
 
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
-        """A row of length 1 for each text; ToolError if that fails."""
+        """A row of length 1 for each text, or of NaN where none can be had; ToolError if that fails."""
 
 
 class LocalEmbedder:
@@ -78,15 +79,12 @@ class RemoteEmbedder:
 
         cut = [text[:_MAX_TEXT_CHARS] for text in texts]
         parts = [cut[at : at + _TEXTS_AT_ONCE] for at in range(0, len(cut), _TEXTS_AT_ONCE)]
-        rows = [row for answer in self._answers(parts, token) for row in answer]
-        try:
-            vectors = np.array(rows, np.float32)
-            if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
-                raise ValueError
-        except (ValueError, TypeError):
-            raise self._server.error("its vectors are not numbers, or not all of one length") from None
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
+        rows = [_read_vector(row) for answer in self._answers(parts, token) for row in answer]
+        sizes = Counter(len(row) for row in rows if row is not None)
+        vectors = np.full((len(rows), max(sizes, key=sizes.__getitem__, default=1)), np.nan, np.float32)
+        for at, row in enumerate(rows):  # one of another length than most is broken
+            if row is not None and len(row) == vectors.shape[1]:
+                vectors[at] = row / np.linalg.norm(row)
         return vectors
 
     def _answers(self, parts: Sequence[list[str]], token: CancelToken) -> list[list[Any]]:
@@ -104,3 +102,14 @@ class RemoteEmbedder:
             return [rows[at] for at in range(len(texts))]
         except (KeyError, TypeError):
             raise self._server.error(UNREADABLE) from None
+
+
+def _read_vector(given: Any) -> Floats | None:
+    """The numbers of a vector as they were sent; None if they are not numbers, or all 0."""
+    import numpy as np
+
+    try:
+        made = np.array(given, np.float32)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return made if made.ndim == 1 and np.isfinite(made).all() and made.any() else None

@@ -37,9 +37,10 @@ class VectorCache:
         self._base = _open_database(state, token)
 
     def vectors(self, texts: Sequence[str], seconds: float, size: int = 0) -> list[Floats | None]:
-        """The vectors of the texts; None for the last texts if the time was too short, but a few are always made.
+        """The vectors of the texts; None for one that is broken, and for the last texts if the time was too short.
 
-        All have one length, which is `size` where it is known: a server may change the model behind a name.
+        A few are always made. All have one length, which is `size` where it is known: a server may change the model
+        behind a name.
         """
         digests = [_digest(text) for text in texts]
         made = {digest: row for digest, row in self._read(digests).items() if size in (0, len(row))}
@@ -50,9 +51,9 @@ class VectorCache:
                 break
             part = todo[at : at + self._embedder.batch]
             rows = self._embedder.embed([texts[one] for one in part], self._token)
-            fresh = dict(zip((digests[one] for one in part), rows, strict=True))
+            fresh = {digests[one]: row for one, row in zip(part, rows, strict=True) if row[0] == row[0]}  # not NaN
             self._write(fresh)
-            made = {digest: row for digest, row in made.items() if len(row) == len(rows[0])} | fresh
+            made = {digest: row for digest, row in made.items() if not fresh or len(row) == len(rows[0])} | fresh
         return [made.get(digest) for digest in digests]
 
     def _read(self, digests: Sequence[bytes]) -> dict[bytes, Floats]:
