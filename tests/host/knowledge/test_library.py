@@ -260,7 +260,7 @@ def test_a_call_that_is_cancelled_keeps_nothing(state, kept):
 
 def test_pages_are_cited(kept):
     kept.put(document("a.pdf", form="pdf"), [Chunk("One.", 1, 2, page=3)])
-    assert [(one.page, one.citation) for one in kept.search("one", 5).passages] == [(3, "a.pdf, page 3")]
+    assert [(one.page, one.citation) for one in kept.search("one", 5).passages] == [(3, "a.pdf p. 3")]
 
 
 def test_among_many_pieces_plain_words_are_not_looked_for(kept, monkeypatch):
