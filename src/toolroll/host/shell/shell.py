@@ -93,6 +93,7 @@ class Shell:
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self.dial = self._launcher.dial  # reaches what commands serve
+        self.share_temp = self._launcher.share_temp  # one /tmp for all commands
         self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
@@ -489,7 +490,7 @@ class Shell:
 
     def _warn(self, judgement: Judgement, cwd: str) -> Judgement:
         """Add the work that git would lose, where somebody can be asked about it."""
-        if self._repository is None or self._guard.approver is None or self._rules().git_losses == "none":
+        if self._repository is None or not self._guard.can_ask or self._rules().git_losses == "none":
             return judgement
         return name_losses(judgement, os.path.join(self._root.path, cwd), self._repository)
 
