@@ -8,6 +8,7 @@ Tokens are counted as a quarter of the characters, which costs less than the tok
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import time
@@ -19,13 +20,16 @@ from typing import Any
 class Aider:
     """The program below, running beside us on one tree until the end of the block."""
 
-    def __init__(self, python: Path, tree: Path) -> None:
+    script = __file__
+
+    def __init__(self, python: Path, tree: Path, *arguments: str) -> None:
         import subprocess
 
         self.cpu = 0.0
         """The seconds that all requests took."""
         self._process = subprocess.Popen(
-            [str(python), __file__, str(tree)],
+            [str(python), self.script, str(tree), *arguments],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -48,7 +52,7 @@ class Aider:
         print(json.dumps(asked), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"aider's map ended with {self._process.wait()}")
+            raise RuntimeError(f"{Path(self.script).name} ended with {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         self.cpu += answer["cpu"]
         return answer

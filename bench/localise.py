@@ -84,7 +84,10 @@ def run(repository: Path, commits: int, scratch: Path, *, aider: bool = False) -
     scores: dict[str, Score] = {}
     files = 0
     # One of each for all, so that each commit costs what it changes.
-    with Kit(tree, state_dir=scratch / "state") as kit, Aider(peers.aider(), tree) if aider else nullcontext() as other:
+    with (
+        Kit(tree, state_dir=scratch / "state") as kit,
+        Aider(peers.own("aider"), tree) if aider else nullcontext() as other,
+    ):
         for question in list(questions(tree, commits)):
             git(tree, "checkout", "--quiet", "--force", "--detach", f"{question.commit}^")
             with methods(kit, other) as (known, files):

@@ -17,8 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".bench"
 VENV = HOME / "venv"
 PYTHON = VENV / "bin" / "python"
-AIDER = HOME / "aider"
-AIDER_PINS = ROOT / "bench" / "requirements-aider.txt"
 PINS = (ROOT / "bench" / "requirements.txt", ROOT / "requirements" / "dev.txt")  # the last one wins
 
 # The distribution of each peer, and the module that shows whether it is there.
@@ -64,15 +62,16 @@ def environment() -> Path:
     return PYTHON
 
 
-def aider() -> Path:
-    """The interpreter of aider's own environment, whose pins are not ours; made when it is first asked for."""
-    stamp, wanted = AIDER / "stamp", hashlib.sha256(AIDER_PINS.read_bytes()).hexdigest()
-    python = AIDER / "bin" / "python"
+def own(name: str) -> Path:
+    """The interpreter of a peer's own environment, whose pins are not ours; made when it is first asked for."""
+    folder, pins = HOME / name, ROOT / "bench" / f"requirements-{name}.txt"
+    stamp, wanted = folder / "stamp", hashlib.sha256(pins.read_bytes()).hexdigest()
+    python = folder / "bin" / "python"
     if not (stamp.exists() and stamp.read_text() == wanted):
-        print("Making .bench/aider: aider's repo map.", flush=True)
-        shutil.rmtree(AIDER, ignore_errors=True)
-        uv("venv", "--python", sys.executable, str(AIDER))
-        how = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement", str(AIDER_PINS))
+        print(f"Making .bench/{name}, its own environment.", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        uv("venv", "--python", sys.executable, str(folder))
+        how = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement", str(pins))
         uv("pip", "install", "--python", str(python), *how)
         stamp.write_text(wanted)
     return python

@@ -1,26 +1,31 @@
 """Precision and recall of `references`, and renames that still build, on a real project.
 
     python -m bench.symbols references PROJECT --language python --truth basedpyright-langserver [--server ty]
+    python -m bench.symbols references PROJECT --language go --truth "go run bench/truth/uses.go PROJECT"
     python -m bench.symbols renames PROJECT --language python --check "ty check --quiet" [--count 40]
 
-The truth is what another language server resolves, or the same one where there is no other. `--server none` measures
-the answers by name. Symbols are chosen by a hash of their names among those that are used at least twice. A rename is
-made in a copy of the project, checked with a command that must end as before, and undone.
+The truth is what another language server resolves, or a command that answers each line [path, line, column] with all
+places of the symbol there, as those in `bench/truth` do with compilers. The place that is asked about does not count.
+`--server none` measures the answers by name. Symbols are chosen by a hash of their names among those that are used at
+least twice. A rename is made in a copy of the project, checked with a command that must end as before, and undone.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolroll import Kit
 from toolroll.host.code import symbol_lookup, symbol_uses
@@ -29,14 +34,32 @@ Spot = tuple[str, int, int]
 _KINDS = frozenset({"function", "method", "class", "interface", "struct", "type"})
 
 
-def choose_symbols(kit: Kit, count: int, language: str) -> list[tuple[str, int, str]]:
-    """Definitions by path, line and name: in an order that depends on nothing but their names."""
+class Asked(NamedTuple):
+    """A symbol by the place of its definition."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    kind: str
+
+    @property
+    def spot(self) -> Spot:
+        return self.path, self.line, self.column
+
+
+Judge = Callable[[Asked], "set[Spot] | None"]
+"""From a symbol to all its places; None where nothing is known of it."""
+
+
+def choose_symbols(kit: Kit, count: int, language: str) -> list[Asked]:
+    """Definitions in an order that depends on nothing but their names."""
     found = []
     for path, tags in kit.context().structure.scan(".", wanted=lambda one: one.name in _languages(language)).found:
         for tag in tags.definitions:
             if tag.kind in _KINDS and not tag.name.startswith("__") and "test" not in path:
-                found.append((path, tag.name_line, tag.name))
-    order = sorted(found, key=lambda one: hashlib.sha256(f"{one[0]}:{one[2]}".encode()).digest())
+                found.append(Asked(path, tag.name_line, tag.column, tag.name, tag.kind))
+    order = sorted(found, key=lambda one: hashlib.sha256(f"{one.path}:{one.name}".encode()).digest())
     return order[: 4 * count]
 
 
@@ -44,48 +67,83 @@ def _languages(language: str) -> tuple[str, ...]:
     return {"typescript": ("typescript", "tsx", "javascript"), "c": ("c", "cpp")}.get(language, (language,))
 
 
-def resolve(kit: Kit, symbol: tuple[str, int, str]) -> tuple[set[Spot], bool]:
-    """The uses of a symbol, and whether a server resolved them."""
-    path, line, name = symbol
-    result = kit.call("references", {"path": path, "line": line, "symbol": name})
+def resolve(kit: Kit, symbol: Asked) -> tuple[set[Spot], bool]:
+    """The places of a symbol, and whether a server resolved them."""
+    result = kit.call("references", {"path": symbol.path, "line": symbol.line, "symbol": symbol.name})
     if not result.ok or not isinstance(result.data, dict):
         return set(), False
     groups = result.data["groups"]
-    uses = {(use["path"], use["line"], use["column"]) for group in groups for use in group["uses"]}
-    return uses, all(group["server"] for group in groups)
+    rows = [*result.data["definitions"], *(use for group in groups for use in group["uses"])]
+    return {(row["path"], row["line"], row["column"]) for row in rows}, all(group["server"] for group in groups)
+
+
+def judge_by_server(stack: ExitStack, project: Path, language: str, program: str) -> Judge:
+    kit = stack.enter_context(Kit(project, servers={language: program}))
+
+    def judge(symbol: Asked) -> set[Spot] | None:
+        places, known = resolve(kit, symbol)
+        return places if known else None
+
+    return judge
+
+
+def judge_by_command(stack: ExitStack, command: str) -> Judge:
+    pipe = subprocess.PIPE
+    running = stack.enter_context(subprocess.Popen(shlex.split(command), stdin=pipe, stdout=pipe, text=True))
+    assert running.stdin is not None
+    assert running.stdout is not None
+    asks, answers = running.stdin, running.stdout
+    stack.callback(asks.close)
+
+    def judge(symbol: Asked) -> set[Spot] | None:
+        print(json.dumps(symbol.spot), file=asks, flush=True)
+        places = json.loads(answers.readline())
+        return None if places is None else {(path, line, column) for path, line, column in places}
+
+    return judge
 
 
 def measure_references(arguments: argparse.Namespace) -> None:
-    """Print precision and recall over all uses of the chosen symbols."""
+    """Print precision and recall over all places of the chosen symbols, for each kind and for all."""
     symbol_lookup.SERVER_SECONDS = symbol_uses.SERVER_SECONDS = 60.0  # what is right is asked here, not how soon
-    truth, server = arguments.truth, arguments.server
-    right = found = wanted = done = resolved = 0
-    seconds: list[float] = []
-    with (
-        Kit(arguments.project, servers={arguments.language: truth}) as judge,
-        Kit(arguments.project, servers={arguments.language: server} if server else None) as ours,
-    ):
+    counts, seconds = Counter[tuple[str, str]](), list[float]()
+    with ExitStack() as stack:
+        chosen = {arguments.language: arguments.server} if arguments.server else None
+        ours = stack.enter_context(Kit(arguments.project, servers=chosen))
+        judge = (
+            judge_by_command(stack, arguments.truth)
+            if " " in arguments.truth
+            else judge_by_server(stack, arguments.project, arguments.language, arguments.truth)
+        )
         for symbol in choose_symbols(ours, arguments.count, arguments.language):
-            expected, known = resolve(judge, symbol)
-            if not known or len(expected) < 2:
+            expected = judge(symbol)
+            if expected is None or symbol.spot not in expected or len(expected) < 3:
                 continue
             since = time.monotonic()
             given, by_server = resolve(ours, symbol)
             seconds.append(time.monotonic() - since)
             if arguments.verbose and given != expected:
                 print(symbol, "more:", sorted(given - expected)[:5], "missing:", sorted(expected - given)[:5])
-            right, found, wanted = right + len(given & expected), found + len(given), wanted + len(expected)
-            resolved += by_server
-            done += 1
-            if done == arguments.count or time.monotonic() > arguments.end:
+            expected, given = expected - {symbol.spot}, given - {symbol.spot}
+            for kind in ("all", symbol.kind):
+                counts[kind, "right"] += len(given & expected)
+                counts[kind, "found"] += len(given)
+                counts[kind, "wanted"] += len(expected)
+                counts[kind, "resolved"] += by_server
+                counts[kind, "symbols"] += 1
+            if len(seconds) == arguments.count or time.monotonic() > arguments.end:
                 break
-    seconds.sort()
-    median, worst = (seconds[len(seconds) // 2], seconds[-1]) if seconds else (0.0, 0.0)
-    print(
-        f"{arguments.project.name}: {done} symbols, {wanted} uses, {resolved} resolved, "
-        f"precision {right / max(1, found):.3f}, recall {right / max(1, wanted):.3f}, "
-        f"median {median:.2f} s, worst {worst:.2f} s"
+    for kind in dict.fromkeys(kind for kind, _ in counts):
+        print(f"{arguments.project.name}, {kind}: {describe(kind, counts)}")
+    print(f"median {sorted(seconds)[len(seconds) // 2]:.2f} s, worst {max(seconds):.2f} s" if seconds else "nothing")
+
+
+def describe(kind: str, counts: Counter[tuple[str, str]]) -> str:
+    symbols, resolved, right, found, wanted = (
+        counts[kind, what] for what in ("symbols", "resolved", "right", "found", "wanted")
     )
+    shares = f"precision {right / max(1, found):.3f}, recall {right / max(1, wanted):.3f}"
+    return f"{symbols} symbols, {wanted} places, {resolved} resolved, {shares}"
 
 
 def measure_renames(arguments: argparse.Namespace) -> None:
@@ -96,8 +154,8 @@ def measure_renames(arguments: argparse.Namespace) -> None:
         original = contents(project)
         outcomes = {"made": 0, "broken": 0, "refused": 0, "half done": 0}
         with Kit(project, servers={arguments.language: arguments.server} if arguments.server else None) as kit:
-            for path, line, name in choose_symbols(kit, arguments.count, arguments.language)[: arguments.count]:
-                call = {"path": path, "line": line, "symbol": name, "new_name": f"{name}Renamed"}
+            for one in choose_symbols(kit, arguments.count, arguments.language)[: arguments.count]:
+                call = {"path": one.path, "line": one.line, "symbol": one.name, "new_name": f"{one.name}Renamed"}
                 result = kit.call("rename", call)
                 outcome = "refused"
                 if result.ok:
@@ -136,7 +194,7 @@ def main() -> None:
     parser.add_argument("project", type=Path)
     parser.add_argument("--language", default="python")
     parser.add_argument("--server", help="the server that is measured; none for answers by name")
-    parser.add_argument("--truth", default="", help="the server that tells the truth")
+    parser.add_argument("--truth", default="", help="the server, or the command with its arguments, that is right")
     parser.add_argument("--check", default="", help="the command that a rename must not change the end of")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")

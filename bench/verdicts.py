@@ -1,7 +1,8 @@
 """`python -m bench.verdicts REPOSITORY`: what the verdict after a change says of faults, and of commits that were fine.
 
-Mutations put a fault of five kinds into the newest Python sources, one at a time: the share that is caught. Commits
-that change one source file are written as they are onto the state before them: each alarm is counted as a false one.
+Mutations put a fault of five kinds into the newest sources of a language, one at a time: the share that is caught.
+Commits that change one source file are written as they are onto the state before them: each alarm is counted as a
+false one.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import faults
 from toolroll import Kit
 from toolroll.text.code.syntax import languages
 
 ALARMS = ("New problem", "does not parse any more", "Imported but not used")
 LEAST_CHARS = 1_000  # of a source that is changed
+_ENDINGS = {"python": "*.py", "typescript": "*.ts", "go": "*.go", "c": "*.c"}
 _SIMPLE = ("str", "int", "bool", "bytes", "float")
 
 
@@ -39,25 +42,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("repository", type=Path, help="a git repository with history")
     parser.add_argument("--commits", type=int, default=100, metavar="N", help="how many, the newest (default 100)")
     parser.add_argument("--mutations", type=int, default=40, metavar="N", help="how many of each kind (default 40)")
+    parser.add_argument("--language", choices=tuple(_ENDINGS), default="python", help="of the sources that are mutated")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop the commits after this time")
     parser.add_argument("--servers", type=str, default="", metavar="LANGUAGE=PROGRAM", help="a server other than ours")
     options = parser.parse_args(arguments)
     servers = dict([options.servers.split("=")]) if options.servers else None
     with tempfile.TemporaryDirectory(prefix="verdicts-") as scratch:
         tree = Path(scratch, "tree")
         git(Path(scratch), "clone", "-q", "--shared", str(options.repository.absolute()), str(tree))
-        for kind, (caught, late, made) in run_mutations(tree, options.mutations, servers).items():
+        for kind, (caught, late, made) in run_mutations(tree, options.mutations, servers, options.language).items():
             print(f"{kind:16} {caught} of {made} caught at once, {late} with the next change")
-        alarms, written, slowest = run_commits(tree, options.commits, servers)
+        alarms, written, slowest = run_commits(tree, options.commits, servers, options.seconds)
         print(f"{written} commits, {len(alarms)} false alarms, slowest call {slowest:.2f} s")
         print("\n".join(alarms))
     return 0
 
 
-def run_mutations(tree: Path, most: int, servers: dict[str, str] | None = None) -> dict[str, tuple[int, int, int]]:
+def run_mutations(
+    tree: Path, most: int, servers: dict[str, str] | None = None, language: str = "python"
+) -> dict[str, tuple[int, int, int]]:
     """How many faults of each kind are caught at once, how many with the next change, and of how many."""
     made, caught, late = Counter[str](), Counter[str](), Counter[str]()
     with Kit(tree, servers=servers, state_dir=tree.parent / "state") as kit:
-        for fault in _faults(tree, most):
+        for fault in _faults(tree, most, language):
             if not made:
                 warm_up(kit, fault.path)
             before = (tree / fault.path).read_text()
@@ -71,12 +78,16 @@ def run_mutations(tree: Path, most: int, servers: dict[str, str] | None = None) 
     return {kind: (caught[kind], late[kind], made[kind]) for kind in made}
 
 
-def run_commits(tree: Path, most: int, servers: dict[str, str] | None = None) -> tuple[list[str], int, float]:
+def run_commits(
+    tree: Path, most: int, servers: dict[str, str] | None = None, seconds: float = 3600.0
+) -> tuple[list[str], int, float]:
     """The alarms, the number of commits, and the seconds of the longest call."""
-    alarms, written, slowest = [], 0, 0.0
+    alarms, written, slowest, end = [], 0, 0.0, time.monotonic() + seconds
     chosen = list(_commits(tree, most))
     with Kit(tree, servers=servers, state_dir=tree.parent / "state", limits={"call_seconds": 600}) as kit:
         for commit, path in chosen:
+            if time.monotonic() > end:
+                break
             git(tree, "checkout", "-q", "--force", f"{commit}^")
             if not written:
                 warm_up(kit, path)
@@ -120,18 +131,20 @@ def _commits(tree: Path, most: int) -> Iterator[tuple[str, str]]:
             return
 
 
-def _faults(tree: Path, most: int) -> Iterator[Fault]:
+def _faults(tree: Path, most: int, language: str) -> Iterator[Fault]:
     """So many faults of each kind, the same each time."""
     chance = random.Random(1)
-    paths = sorted(one for one in tree.rglob("*.py") if "test" not in str(one.relative_to(tree)) and one.stat().st_size)
-    left, seen = Counter(dict.fromkeys(KINDS, most)), set[str]()
+    makers = PYTHON if language == "python" else faults.kinds(language)
+    named = sorted(tree.rglob(_ENDINGS[language]))
+    paths = [one for one in named if "test" not in str(one.relative_to(tree)) and one.stat().st_size]
+    left, seen = Counter(dict.fromkeys(makers, most)), set[str]()
     for _ in range(100 * most):
-        kind = next((one for one in KINDS if left[one]), None)
+        kind = next((one for one in makers if left[one]), None)
         if kind is None:
             return
         path = chance.choice(paths)
         text = path.read_text()
-        made = KINDS[kind](text, ast.parse(text), chance) if LEAST_CHARS < len(text) < 100_000 else None
+        made = makers[kind](text, chance) if LEAST_CHARS < len(text) < 100_000 else None
         if made is not None and made != text and made not in seen:
             seen.add(made)
             left[kind] -= 1
@@ -208,12 +221,16 @@ def _inner(tree: ast.Module) -> Iterator[ast.AST]:
                 yield from ast.walk(statement)
 
 
-KINDS: dict[str, Callable[[str, ast.Module, random.Random], str | None]] = {
-    "syntax": _break_syntax,
-    "undefined name": _misspell,
-    "argument count": _add_argument,
-    "wrong type": _return_wrong,
-    "unused import": _import_more,
+def _parsed(make: Callable[[str, ast.Module, random.Random], str | None]) -> faults.Make:
+    return lambda text, chance: make(text, ast.parse(text), chance)
+
+
+PYTHON: dict[str, faults.Make] = {
+    "syntax": _parsed(_break_syntax),
+    "undefined name": _parsed(_misspell),
+    "argument count": _parsed(_add_argument),
+    "wrong type": _parsed(_return_wrong),
+    "unused import": _parsed(_import_more),
 }
 
 

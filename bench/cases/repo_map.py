@@ -64,7 +64,7 @@ def on(tree: Path, name: str, state: Path, other: Peer) -> Iterator[Race]:
 def aider(tree: Path) -> Iterator[Peer]:
     """aider's contestants on a copy of the tree, into which it puts its cache; none where it cannot be had."""
     try:
-        python = peers.aider()
+        python = peers.own("aider")
     except (UnavailableError, OSError) as error:
         print(f"No aider ({error}).")
         yield lambda _: []

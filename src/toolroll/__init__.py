@@ -61,8 +61,10 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     """Load the kit on first use: those who only write tools need none of what it wires together."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "adapters":
+        return import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

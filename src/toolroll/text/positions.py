@@ -20,6 +20,7 @@ Units = Literal["utf-8", "utf-16", "utf-32"]
 _FEED = re.compile(r"\n")
 _ANY_END = re.compile(r"\r\n?|\n")
 _WORD = re.compile(r"[^\W\d][\w$]*")
+_DOLLAR_WORD = re.compile(r"(?:[^\W\d]|\$)[\w$]*")
 _MOST_WORDS = 12
 
 
@@ -34,9 +35,11 @@ class Position:
 class Positions:
     """The places of one text, converted through offsets: characters from its start."""
 
-    def __init__(self, text: str, units: Units = "utf-16") -> None:
+    def __init__(self, text: str, units: Units = "utf-16", *, dollar: bool = False) -> None:
+        """`dollar`: names may begin with `$`, which is a sign before a name elsewhere."""
         self._text = text
         self._units = units
+        self._word = _DOLLAR_WORD if dollar else _WORD
         self._ours = [0, *(found.end() for found in _FEED.finditer(text))]
         lone = text.count("\r") != text.count("\r\n")
         self._theirs = [0, *(found.end() for found in _ANY_END.finditer(text))] if lone else self._ours
@@ -64,12 +67,12 @@ class Positions:
 
     def word(self, line: int, character: int) -> str:
         """The name that stands at a place or ends right before it; empty when there is none."""
-        found = (word for word in _WORD.finditer(self.line(line)) if word.start() < character <= word.end() + 1)
+        found = (word for word in self._word.finditer(self.line(line)) if word.start() < character <= word.end() + 1)
         return next((word[0] for word in found), "")
 
     def words(self, number: int) -> list[tuple[str, int]]:
         """The words of a line, each with the character it starts at."""
-        return [(word[0], word.start() + 1) for word in _WORD.finditer(self.line(number))]
+        return [(word[0], word.start() + 1) for word in self._word.finditer(self.line(number))]
 
     def hint(self, number: int, first: int = 1) -> str:
         """Which words a line has, and at which character each one starts: a hint after a wrong count."""

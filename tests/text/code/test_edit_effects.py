@@ -2,7 +2,13 @@
 
 import pytest
 
-from toolroll.text.code.edit_effects import ChangedFunctions, find_changed_functions, find_unused_imports, is_call
+from toolroll.text.code.edit_effects import (
+    ChangedFunctions,
+    find_changed_functions,
+    find_unused_imports,
+    is_call,
+    is_definition,
+)
 
 SIGNATURES = [
     ("def f(a):\n  pass\n", "def f(a, b):\n  pass\n", ["f"], []),
@@ -18,26 +24,45 @@ SIGNATURES = [
     ("export async function go<T>(a: T) {\n", "export async function go<T>(b: T) {\n", ["go"], []),
     ("pub(crate) fn x(a: u8) {\n", "pub(crate) fn x() {\n", ["x"], []),
     ("x = defer(1)\n", "x = defer(2)\n", [], []),
+    ("int f(int a) {\n", "int f(int a, int b) {\n", ["f"], []),
+    ("static char *f(int a)\n{\n}\nint\ng(void)\n{\n", "static char *f(long a)\n{\n}\n", ["f"], ["g"]),
+    ("void A::f(int a) const {\n", "void A::f() const {\n", ["f"], []),
+    ("  @Override public int f(Map<A, B> a) throws E {\n", "  @Override public int f(A a) throws E {\n", ["f"], []),
+    ("  if (f(a)) {\n  return g(1);\n  for_each(a, b) {\n", "  if (f(b)) {\n  return g(2);\n  for_each(a) {\n", [], []),
 ]
+METHOD = ("class A {\n  f(a: X): Y {\n    g(a, () => {\n", "class A {\n  f(a: X, b: X): Y {\n    g(() => {\n")
 
 
 @pytest.mark.parametrize(("before", "after", "changed", "removed"), SIGNATURES)
 def test_changed_functions(before, after, changed, removed):
-    assert find_changed_functions(before, after) == ChangedFunctions(changed, removed)
+    assert find_changed_functions("a.c", before, after) == ChangedFunctions(changed, removed)
+
+
+def test_a_changed_method_of_typescript():
+    assert find_changed_functions("a.ts", *METHOD) == ChangedFunctions(["f"], [])
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "call", "definition"),
     [
-        ("x = f(1)", True),
-        ("def f(a):", False),
-        ("# f(1)", False),
-        ("  f(1)  # f", True),
-        ("export function f(a) {", False),
+        ("x = f(1)", True, False),
+        ("def f(a):", False, True),
+        ("# f(1)", False, False),
+        ("  f(1)  # f", True, False),
+        ("export function f(a) {", False, True),
+        ("int *f(int a);", False, False),
+        ("static int f(int a)", False, True),
+        ("  public f(a: X): Y {", False, True),
+        ("  return f(1);", True, False),
+        ("  f(a, () => {", True, False),
+        ("} else if (f(1)) {", True, False),
+        ("    key: f(1)", True, False),
+        ("    one, f(1)", True, False),
+        ("lambda: f(1)", True, False),
     ],
 )
-def test_a_definition_or_a_comment_is_no_call(line, expected):
-    assert is_call(line, "f") is expected
+def test_calls_and_definitions(line, call, definition):
+    assert (is_call(line, "f"), is_definition(line, "f")) == (call, definition)
 
 
 IMPORTS = [

@@ -125,6 +125,16 @@ def test_a_move_that_would_break_something(ctx, put, ws):
     assert files(ws) == before
 
 
+@needs_ty
+def test_a_move_to_a_new_file_that_causes_errors_is_taken_back_whole(kit, put, ws):
+    put(PACKAGE | {"all.py": "from pkg.a import *\n\nprint(f(1), X)\n"})
+    before = files(ws)
+    result = kit.call("edit_symbol", {"action": "move", "symbol": "f", "to": "pkg/sub/b.py"})
+    assert result.text.startswith("Nothing was moved: it would cause 1 new error.\nall.py:3: "), result.text
+    assert (files(ws), (ws / "pkg/sub").exists()) == (before, False)
+    assert kit.call("edit", {"path": "pkg/a.py", "old": "X = 1", "new": "X = 2"}).ok
+
+
 def test_move_typescript(ctx, put, ws):
     put(
         {

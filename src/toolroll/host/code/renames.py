@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.code.overridden import check_overridden
 from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, SymbolTarget, defined_in, merge_redeclared
 from toolroll.host.code.symbol_uses import UsePlace, list_places
 from toolroll.host.lsp.answers import FileEdits
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 10
 _MEMBER_SCORE = 4  # from here on the class of the receiver is known
 
+_UNSEEN = re.compile("no symbol at the given location|not a supported kind")  # clangd, of inactive code and of macros
+
 _Spot = tuple[str, int, int]
 
 
@@ -36,6 +40,8 @@ class RenamePlan:
     """Edits by name besides those of the server."""
     others: list[UsePlace] = field(default_factory=list)
     reason: str = ""
+    warnings: list[str] = field(default_factory=list)
+    """About methods outside that the renamed one overrides."""
 
 
 class RenamePlanner:
@@ -54,6 +60,8 @@ class RenamePlanner:
         if plan.files and new != target.name:
             symbol = target.symbol or next(iter(self._lookup.define(target)), None)
             self._check_free(symbol, new, {path: self._lines(path, starts) for path, starts in edited.items()})
+            family = self._family(symbol, named) if symbol is not None and symbol.owner is not None else []
+            plan.warnings = check_overridden(self._lookup, family)
         return plan
 
     def _by_server(
@@ -68,14 +76,17 @@ class RenamePlanner:
         except ToolError as error:
             self._lookup.token.check()
             started = any(one.program == program for one in servers.running())
-            if started and error.code is not ErrorCode.TIMEOUT:
+            if started and error.code is not ErrorCode.TIMEOUT and not _UNSEEN.search(error.message):
                 raise
             return self._by_name(target, new, named, error.message)
+        others = self._other_programs(target.symbol, named) if target.symbol is not None else set()
+        files = [file for file in files if file.path not in others]
         plan = RenamePlan(files, program)
         if files:
             self._add_overrides(target, files, new, language, named)
             found, _ = self._lookup.ask(lambda part: servers.references(*place, part, language).found)
-            self._add(plan, self._missed(target, files, found or (), named), new)
+            missed = self._missed(target, files, found or (), named)
+            self._add(plan, [spot for spot in missed if spot[0] not in others], new)
         return plan
 
     def _add_overrides(
@@ -83,33 +94,34 @@ class RenamePlanner:
     ) -> None:
         """Add the edits of methods that override the symbol or are overridden by it, where the server leaves them."""
         symbol = target.symbol or next(iter(self._lookup.define(target)), None)
-        every = list(defined_in(named)) if symbol is not None and symbol.owner is not None else []
-        family = [symbol] if symbol is not None else []
+        for other in self._family(symbol, named)[1:] if symbol is not None else ():
+            spot = (other.path, other.tag.name_line, other.tag.column)
+            if any(spot in _spots(file) for file in files):
+                continue
+            for more in self._lookup.servers.rename(*spot, new, self._lookup.token, language):
+                known = next((file for file in files if file.path == more.path), None)
+                if known is None:
+                    files.append(more)
+                else:
+                    known.edits.extend(edit for edit in more.edits if edit not in known.edits)
+
+    def _family(self, symbol: DefinedSymbol, named: Sequence[NamedFile]) -> list[DefinedSymbol]:
+        """A symbol, and the methods that override it or are overridden by it."""
+        every = list(defined_in(named)) if symbol.owner is not None else []
+        family = [symbol]
         for one in family:  # grows
-            for other in every:
-                if other in family or not resolution.overrides(one, other):
-                    continue
-                family.append(other)
-                spot = (other.path, other.tag.name_line, other.tag.column)
-                if any(spot in _spots(file) for file in files):
-                    continue
-                for more in self._lookup.servers.rename(*spot, new, self._lookup.token, language):
-                    known = next((file for file in files if file.path == more.path), None)
-                    if known is None:
-                        files.append(more)
-                    else:
-                        known.edits.extend(edit for edit in more.edits if edit not in known.edits)
+            family += [other for other in every if other not in family and resolution.overrides(one, other)]
+        return family
 
     def _missed(
         self, target: SymbolTarget, files: Sequence[FileEdits], found: Iterable[Location], named: Sequence[NamedFile]
     ) -> list[_Spot]:
         """Places that belong to the symbol and that the edits leave out."""
         covered = {spot for file in files for spot in _spots(file)}
-        texts = {file.path: Positions(file.text) for file in files}
         missed = []
         for one in found:
             spot = (one.path, one.range.line, one.range.character)
-            places = texts.get(one.path) or Positions(self._lookup.text(one.path)) if one.inside else None
+            places = self._lookup.places(one.path) if one.inside else None
             if places and spot not in covered and places.word(*spot[1:]) == target.name and not _covers(files, spot):
                 missed.append(spot)
         symbol = target.symbol
@@ -131,11 +143,21 @@ class RenamePlanner:
                     found.append(spot)
         return found
 
+    def _other_programs(self, symbol: DefinedSymbol, named: Sequence[NamedFile]) -> set[str]:
+        """Files of C that define the same name themselves, if none declares it: they are other programs."""
+        if resolution.family(symbol.tags.language) != "c" or symbol.owner is not None:
+            return set()
+        same = [one for one in defined_in(named) if one.tag.kind == symbol.tag.kind]
+        lines = {one.path: self._lookup.text(one.path).split("\n") for one in same}
+        bodies = {one.path for one in same if "{" in "".join(lines[one.path][one.tag.line - 1 : one.tag.end_line])}
+        return bodies - {symbol.path} if bodies >= lines.keys() else set()
+
     def _by_name(self, target: SymbolTarget, new: str, named: Sequence[NamedFile], reason: str) -> RenamePlan:
         """Edits by syntax; ToolError where a use could be of something else."""
+        said = f"{reason.rstrip('.')}. " if reason else ""
         defined = self._lookup.define_by_name(target)
         if len(merge_redeclared(defined)) != 1:
-            raise ToolError(ErrorCode.UNSUPPORTED, f"{reason} By syntax alone it is not clear what to rename.")
+            raise ToolError(ErrorCode.UNSUPPORTED, f"{said}By syntax alone it is not clear what to rename.")
         symbol = defined[0]
         every = list(defined_in(named))
         own = [one for one in every if merge_redeclared([symbol, one]) in ([symbol], [one])]
@@ -157,7 +179,7 @@ class RenamePlanner:
                 spots.append(row.spot)
         if unclear:
             shown = ", ".join(unclear[:_MAX_SHOWN]) + ", ..." * (len(unclear) > _MAX_SHOWN)
-            message = f"{reason} By syntax alone it is not clear whether these are uses of {target.name!r}: {shown}."
+            message = f"{said}By syntax alone it is not clear whether these are uses of {target.name!r}: {shown}."
             raise ToolError(ErrorCode.UNSUPPORTED, f"{message} Nothing was changed.")
         plan = RenamePlan([], reason=reason)
         self._add(plan, [(path, line, column) for path, line, column in spots], new, len(target.name))
@@ -170,7 +192,7 @@ class RenamePlanner:
             if file is None:
                 file = FileEdits(path, self._lookup.text(path), [])
                 plan.files.append(file)
-            places = Positions(file.text)
+            places = self._lookup.places(path)
             start = places.offset(line, column)
             file.edits.append(Edit(start, start + (length or len(places.word(line, column))), new))
         plan.added += len(spots)

@@ -27,6 +27,8 @@ class SymbolChange:
 
     texts: dict[str, tuple[str, str]]
     notes: list[str] = field(default_factory=list)
+    users: list[str] = field(default_factory=list)
+    """Other files that have the name, which are checked too."""
 
 
 class SymbolEditor:
@@ -119,7 +121,8 @@ class SymbolEditor:
             made = {one.path: rest, target: symbol_spans.join_pieces(there or "", piece)}
             notes = ["(Moved as text: imports and includes are as they were.)"]
         old = {**texts, one.path: source, target: there or ""}
-        return SymbolChange({path: (old[path], text) for path, text in made.items() if old[path] != text}, notes)
+        changed = {path: (old[path], text) for path, text in made.items() if old[path] != text}
+        return SymbolChange(changed, notes, [*texts])
 
 
 def _is_exported(one: DefinedSymbol, text: str) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from toolroll.host.lsp.answers import Location, Range
 from toolroll.host.lsp.targets import find_new_problems
 from toolroll.host.search.query import Query
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
-from toolroll.text.code.syntax import resolution, symbols
+from toolroll.text.code.syntax import languages, resolution, symbols
 from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
@@ -22,7 +23,7 @@ from toolroll.text.positions import Positions
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure, StructureScan
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import FileReport, Location, Problem
+    from toolroll.host.lsp.answers import FileReport, Problem
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.code.syntax.source import SourceText
@@ -33,6 +34,7 @@ CHECK_SECONDS = 20.0
 SERVER_SECONDS = 10.0
 """Time limit of what language servers add to an answer; then the answer is by name."""
 
+_GUESS = re.compile(r"(?:[;,.] )?did you mean .*", re.IGNORECASE | re.DOTALL)  # a name that is like an unknown one
 _MAX_BASES = 20
 _MAX_CANDIDATES = 12
 _MAX_CHECKED = 100  # files whose diagnostics are compared
@@ -248,6 +250,11 @@ class SymbolLookup:
                 self._texts[path] = self.source(path).data.decode("utf-8", "replace")
         return self._texts[path]
 
+    def places(self, path: str) -> Positions:
+        """The lines and words of a file."""
+        known = languages.by_name(path)
+        return Positions(self.text(path), dollar=known is not None and "$" in known.word)
+
     def check_soft(self, error: ToolError) -> ToolError:
         """The error of a language server, in words for the answer that is given instead; raises what ends the call."""
         self.token.check()
@@ -260,18 +267,20 @@ class SymbolLookup:
 
     def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
         """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
-        text = self.text(path)
-        places = Positions(text)
+        places = self.places(path)
         places.offset(line, character or 1)
         if character is not None:
             return SymbolTarget(path, line, character, places.word(line, character))
-        words = [(word, at) for word, at in places.words(line) if not text_edits.is_reserved(word)]
+        words = places.words(line)
         if symbol is not None:
-            name = symbols.parse_symbol(symbol).name
+            wanted, known = symbols.parse_symbol(symbol), languages.by_name(path)
+            name = wanted.spelled(known.name) if known else wanted.name
             column = next((at for word, at in words if word == name), None)
             if column is None:
                 raise ToolError(ErrorCode.VALIDATION, f"Line {line} of {path!r} has no {name!r}. {places.hint(line)}")
-            return SymbolTarget(path, line, column, name)
+            at = Location(path, Range(line, column, line, column))
+            return SymbolTarget(path, line, column, name, self.tagged(at))
+        words = [(word, at) for word, at in words if not text_edits.is_reserved(word)]
         tags = self.tags(path)
         for tag in tags.definitions:
             if line in (tag.line, tag.name_line) and tag.kind not in ASIDE_KINDS:
@@ -333,15 +342,20 @@ def _new_errors(before: FileReport, after: FileReport, renamed: Mapping[str, str
     """The errors of a report that the one before does not have, with the old names in their messages."""
     if before.problems is None or after.problems is None:
         return []
-    same = after.problems
+    known, same = ([_without_guess(one) for one in problems] for problems in (before.problems, after.problems))
     for new, old in renamed.items():
         same = [replace(one, message=re.sub(rf"\b{re.escape(new)}\b", old, one.message)) for one in same]
-    fresh = {id(one) for one in find_new_problems(before, replace(after, problems=same))}
+    fresh = {id(one) for one in find_new_problems(replace(before, problems=known), replace(after, problems=same))}
     return [
         problem
         for problem, one in zip(after.problems, same, strict=True)
         if id(one) in fresh and problem.severity == "error"
     ]
+
+
+def _without_guess(problem: Problem) -> Problem:
+    """A problem without the name that the server supposes is meant, which a rename may change."""
+    return replace(problem, message=_GUESS.sub("", problem.message), code=problem.code.removesuffix("_suggest"))
 
 
 def to_target(one: DefinedSymbol) -> SymbolTarget:

@@ -16,7 +16,7 @@ from toolroll.host.lsp.servers import language_of
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search.query import Query, Scope
 from toolroll.result import ToolError
-from toolroll.text.code.edit_effects import find_changed_functions, find_unused_imports, is_call
+from toolroll.text.code.edit_effects import find_changed_functions, find_unused_imports, is_call, is_definition
 from toolroll.text.code.syntax import languages
 from toolroll.text.lines import counted
 
@@ -166,14 +166,14 @@ class Verdicts:
         return said, users
 
     def _find_callers(self, change: TextChange, users: dict[str, str], token: CancelToken) -> list[str]:
-        functions = find_changed_functions(change.before, change.after)
+        functions = find_changed_functions(change.path, change.before, change.after)
         said = []
         for name in [*functions.changed, *functions.removed][:_MAX_FUNCTIONS]:
             suffix = change.path.rpartition(".")[2]
             query = Query(f"{name}(", literal=True)
             found = self._search.grep(query, Scope(include=(f"*.{suffix}",)), sort="path", token=token)
             calls = [row for row in found.rows if is_call(row.text, name)]
-            if any(name in row.text and not is_call(row.text, name) and row.path != change.path for row in found.rows):
+            if any(is_definition(row.text, name) and row.path != change.path for row in found.rows):
                 continue  # others have the same name: who calls which is not known by it
             paths = list(dict.fromkeys(row.path for row in calls))
             for path in paths[: _MAX_USERS - len(users)]:

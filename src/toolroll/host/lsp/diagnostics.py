@@ -19,6 +19,7 @@ RETRY_CODES = frozenset({-32801, -32802})
 MAX_TRIES = 5
 RETRY_PAUSE_S = 0.1
 _SEARCH_PATHS = "\ninfo: Searched in the following paths"  # ty appends them: long, and the same each time
+_HEADERS = (".h", ".hh", ".hpp", ".hxx")
 _QUIET_S = 1.0  # without news a server that sends no versions has checked everything
 
 
@@ -32,7 +33,8 @@ def check(client: LspClient, texts: Mapping[str, str], token: CancelToken, deadl
         raise LateError
     pull = client.offers("diagnosticProvider")
     with client.lock:
-        shown = [client.show(path, text) for path, text in texts.items()]
+        headers_first = sorted(texts, key=lambda path: not path.endswith(_HEADERS))  # others are read with them
+        shown = [client.show(path, texts[path]) for path in headers_first]
         asked = [(one, one.version, _pull(client, one) if pull else None) for one in shown]
     since = time.monotonic()
     found: dict[str, CheckOutcome] = {}

@@ -81,6 +81,33 @@ class LanguageServers:
 
         return self._ask(path, line, character, token, language, ask)
 
+    def definition_in(self, path: str, text: str, offset: int, token: CancelToken) -> list[Location]:
+        """The definition of what stands at an offset of a text that is not written."""
+        from toolroll.host.jsonrpc.connection import LateError
+        from toolroll.host.lsp.positions import PositionQuery
+
+        deadline = self._pool.deadline(token)
+
+        def asked(client: LspClient) -> list[Location]:
+            with client.lock:
+                try:
+                    return PositionQuery(client, path, text, offset, token, deadline).definition(self._text)
+                finally:
+                    client.hide(path)
+
+        try:
+            return self._pool.use(self._pool.server(path, None), token, asked)
+        except LateError:
+            return []
+
+    def implementation(self, path: str, line: int, character: int, token: CancelToken) -> LocationList:
+        """What implements the symbol at a position, or is implemented by it."""
+
+        def ask(query: PositionQuery, _: LspClient) -> LocationList:
+            return LocationList(query.definition(self._text, "implementation"))
+
+        return self._ask(path, line, character, token, None, ask)
+
     def references(
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
     ) -> LocationList:

@@ -37,7 +37,7 @@ class PositionQuery:
     @property
     def word(self) -> str:
         """The name at the position, or right before it."""
-        places = Positions(self._texts[self._path])
+        places = Positions(self._texts[self._path], dollar=self._client.server.language == "typescript")
         at = places.position(self._offset)
         return places.word(at.line, at.character)
 
@@ -49,8 +49,8 @@ class PositionQuery:
         places = self._client.positions(self._texts[self._path])
         return HoverText(text, to_range(answer["range"], places) if answer.get("range") else None)
 
-    def definition(self, read: Read) -> list[Location]:
-        return self._locations(self._ask("definition"), read)
+    def definition(self, read: Read, what: str = "definition") -> list[Location]:
+        return self._locations(self._ask(what), read)
 
     def references(self, read: Read) -> list[Location]:
         """All references to the symbol, its definition included."""

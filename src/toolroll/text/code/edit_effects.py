@@ -13,6 +13,14 @@ _HEADER = re.compile(
     r"(?:\([^()\n]*\)[ \t]*)?([\w$]+)[ \t]*(?:<[^>\n]*>|\[[^\]\n]*\])?\(",
     re.MULTILINE,
 )
+_WORDS = r"(?:[\w$<>\[\],.:?@]+[ \t*&]+)"  # types and modifiers before a name
+_BLOCK_HEADER = re.compile(rf"^([ \t]*)({_WORDS}{{0,8}})(?:[\w$]+::)*([\w$~]+)[ \t]*(?:<[^>\n(]*>)?\(", re.MULTILINE)
+_BLOCK = re.compile(r"[ \t]*(?:(?:const|noexcept|override|final)[ \t]*)*(?:throws[ \t][\w., \t]+)?(?::[^;{}\n]*)?\s*\{")
+_STATEMENTS = re.compile(
+    r"\b(?:and|assert|await|case|catch|defer|delete|do|elif|else|except|for|go|if|in|lambda|new|not|or|print|puts|raise|return"
+    r"|switch|throw|typeof|unless|until|when|while|with|yield)\b"
+)
+_SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
 _IMPORT = re.compile(
     r"^(?:import[ \t][^\n(]+|from[ \t]+\S+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n(]+))[^\n]*$", re.MULTILINE
 )
@@ -30,17 +38,37 @@ class ChangedFunctions(NamedTuple):
     removed: list[str]
 
 
-def find_changed_functions(before: str, after: str) -> ChangedFunctions:
-    """Compare the functions of two texts of a source, where a keyword such as `def` or `func` begins them."""
-    old, new = map(_signatures, _changed_parts(before, after))
+def find_changed_functions(path: str, before: str, after: str) -> ChangedFunctions:
+    """Compare the functions of two texts of a source, begun by a keyword (`def`, `func`) or as in C and Java."""
+    old, new = (_signatures(text, path.endswith(_SCRIPTS)) for text in _changed_parts(before, after))
     changed = [name for name, said in old.items() if name in new and not said <= new[name]]
     return ChangedFunctions(changed, [name for name in old if name not in new])
 
 
 def is_call(line: str, name: str) -> bool:
-    """Whether a line that holds `name(` calls it: it is no definition, import or comment."""
-    before = line.partition(f"{name}(")[0]
-    return not line.lstrip().startswith(_COMMENTS) and not _KEYWORDS.search(before)
+    """Whether a line that holds `name(` calls it: it is no definition, declaration, import or comment."""
+    before, _, behind = line.partition(f"{name}(")
+    declared = before.split() and behind[_close(behind, 0) + 1 :].strip() == ";" and _is_typed(before)
+    return not (line.lstrip().startswith(_COMMENTS) or _KEYWORDS.search(before) or declared or _begins(before, behind))
+
+
+def is_definition(line: str, name: str) -> bool:
+    """Whether a line that holds `name(` defines something of this name."""
+    before, _, behind = line.partition(f"{name}(")
+    defined = _KEYWORDS.search(before) is not None or _begins(before, behind)
+    return defined and not line.lstrip().startswith(_COMMENTS)
+
+
+def _begins(before: str, behind: str) -> bool:
+    """Whether a function without a keyword begins around `name(`; its block may stand in the next line."""
+    rest = behind[_close(behind, 0) + 1 :]
+    return _is_typed(before) and (_BLOCK.match(rest) is not None or bool(before.split() and not rest.strip()))
+
+
+def _is_typed(before: str) -> bool:
+    """Whether only types and modifiers stand before a name."""
+    typed = re.fullmatch(rf"\s*{_WORDS}*", before) is not None and not before.rstrip().endswith((":", ",", "."))
+    return typed and not _STATEMENTS.search(before)
 
 
 def find_unused_imports(path: str, before: str, after: str) -> dict[str, int]:
@@ -94,15 +122,30 @@ def _changed_parts(before: str, after: str) -> tuple[str, str]:
     return before[start:first], after[start:second]
 
 
-def _signatures(source: str) -> dict[str, set[str]]:
+def _signatures(source: str, script: bool) -> dict[str, set[str]]:
     """The parameters of each function by its name; functions of one name are taken together."""
     found: dict[str, set[str]] = {}
     for header in _HEADER.finditer(source):
-        depth, end = 1, header.end()
-        for end in range(header.end(), min(len(source), header.end() + _MAX_SIGNATURE_CHARS)):
-            depth += _BRACKETS.get(source[end], 0)
-            if not depth:
-                break
-        inner = "".join(source[header.end() : end].split()).rstrip(",")
-        found.setdefault(header[1], set()).add(inner)
+        found.setdefault(header[1], set()).add(_parameters(source, header.end()))
+    for header in _BLOCK_HEADER.finditer(source):
+        indent, before, name = header.groups()
+        if indent and not before and not script:
+            continue  # a macro such as `for_each(x) {`
+        typed = not _STATEMENTS.fullmatch(name) and _is_typed(before) and not _KEYWORDS.search(before)
+        if typed and _BLOCK.match(source, _close(source, header.end()) + 1):
+            found.setdefault(name, set()).add(_parameters(source, header.end()))
     return found
+
+
+def _parameters(source: str, start: int) -> str:
+    return "".join(source[start : _close(source, start)].split()).rstrip(",")
+
+
+def _close(source: str, start: int) -> int:
+    """Where the bracket closes that is open at a place, or the end of what is looked at."""
+    depth, last = 1, min(len(source), start + _MAX_SIGNATURE_CHARS)
+    for at in range(start, last):
+        depth += _BRACKETS.get(source[at], 0)
+        if not depth:
+            return at
+    return last

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
-from toolroll.host.code.symbol_edits import Action, SymbolEditor
+from toolroll.host.code.symbol_edits import Action, SymbolChange, SymbolEditor
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.result import ErrorCode, ToolError
@@ -60,13 +61,13 @@ def edit_symbol(
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no definition of {target.name!r} in the workspace.")
     change = SymbolEditor(lookup).plan(action, found[0], text, to)
     files = [SymbolFileDiff(one, diff.unified(*texts)) for one, texts in change.texts.items()]
-    notes = change.notes if preview else [*change.notes, *_save(ctx, action, change.texts)]
+    notes = change.notes if preview else [*change.notes, *_save(ctx, action, change)]
     return EditedSymbol(found[0].tag.path, action, files, preview, "\n".join(notes))
 
 
-def _save(ctx: Context, action: Action, texts: dict[str, tuple[str, str]]) -> list[str]:
+def _save(ctx: Context, action: Action, change: SymbolChange) -> list[str]:
     """Write all files, unless a move or deletion causes errors; the notes about them."""
-    files, notes = ctx.files.at("."), []
+    files, texts = ctx.files.at("."), change.texts
     drafts: list[tuple[TextFile, str, dict[str, Any]]] = []
     new = [path for path, (old, _) in texts.items() if not old and not ctx.tree.exists(path)]
     for path, (old, made) in texts.items():
@@ -74,21 +75,11 @@ def _save(ctx: Context, action: Action, texts: dict[str, tuple[str, str]]) -> li
             drafts.append((files.draft(path), made, {}))
             if drafts[-1][0].text != old:
                 raise ToolError(ErrorCode.CONFLICT, f"{path!r} was changed meanwhile. Nothing was done: do it again.")
-    created = [_create(ctx, path, texts[path][1]) for path in new]  # servers see no file that is not there
-    try:
-        if action in _DONE:
-            notes = ctx.lookup.check_changes(texts, {}, [], _DONE[action])
-        return [*notes, *files.save_all(drafts)]
-    except BaseException:
-        for path in created:
-            ctx.tree.delete(path, recursive=True)
-        raise
-
-
-def _create(ctx: Context, path: str, text: str) -> str:
-    """Write a new file; the file, or the first folder that was made for it."""
-    parts = path.split("/")
-    above = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    first = next(one for one in above if not ctx.tree.exists(one))
-    ctx.files.at(".").write(path, text, overwrite=False)
-    return first
+    check = partial(ctx.lookup.check_changes, texts, {}, change.users)
+    notes = check(_DONE[action]) if action in _DONE and not new else []
+    for path in new:
+        files.write(path, texts[path][1], overwrite=False)
+    said = files.save_all(drafts)
+    if new:  # servers see no file that is not there; a call that fails or is killed is taken back whole
+        notes = check(_DONE[action])
+    return [*notes, *said]

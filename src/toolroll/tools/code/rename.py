@@ -116,7 +116,7 @@ def _few(names: list[str]) -> str:
 def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
     code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.others}]
     text = [place for place in left if place not in code]
-    notes = [f"(By name: {plan.reason})"] if plan.reason else []
+    notes = [*([f"(By name: {plan.reason})"] if plan.reason else []), *plan.warnings]
     notes += (
         [f"({counted(plan.added, 'place')} by name, which the server did not name.)"]
         if plan.server and plan.added

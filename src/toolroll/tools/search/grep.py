@@ -26,12 +26,12 @@ def grep(
     ctx: Context,
     pattern: Annotated[str, Field(min_length=1), "Regular expression without look-around or back-references."],
     path: Annotated[FilePath, "Folder, file or spill: handle."] = ".",
-    include: Annotated[str | None, "Glob, such as *.{ts,tsx}."] = None,
+    include: Annotated[str | None, "Glob, such as *.{ts,tsx}; *.{pdf,docx} as text."] = None,
     exclude: Annotated[str | None, "Glob to leave out."] = None,
-    literal: Annotated[bool, "Pattern is plain text."] = False,
+    literal: Annotated[bool, "The pattern is plain text."] = False,
     ignore_case: Annotated[bool, "Match either case."] = False,
     context: Annotated[int, Field(ge=0), "Lines around each match."] = 0,
-    multiline: Annotated[bool, "Matches may span lines."] = False,
+    multiline: Annotated[bool, "Let a match span lines."] = False,
     output: Annotated[Output, "Lines, files, or counts by file."] = "content",
     limit: Annotated[int, Field(ge=1), "Most lines or files."] = 100,
     hidden: Annotated[bool, "Dot files too."] = False,
@@ -50,7 +50,7 @@ def grep(
     unit: Annotated[Unit, "Whether `limit` counts matching lines, or those of context as well."] = "matches",
     numbers: Annotated[bool, "Whether a form that shows line numbers does."] = True,
 ) -> Matches:
-    """Search file contents, newest file first; text of PDF and office files if `path` or `include` name them."""
+    """Search file contents, newest file first."""
     around = (context if lines is None else lines for lines in (before, after))
     query = Query(pattern, literal, ignore_case, whole_word, multiline, *around)
     search, where = ctx.search.of(*ctx.files.where(path))
