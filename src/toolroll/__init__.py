@@ -13,6 +13,8 @@ from toolroll.schema import Field, FilePath
 from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
+    from toolroll.fleet.lease import Lease
+    from toolroll.fleet.pool import Fleet
     from toolroll.host.files.file_ops import FileInfo, FileOps
     from toolroll.host.forks.overlay import allow_overlays
     from toolroll.host.shell.command_result import Completed
@@ -35,8 +37,10 @@ __all__ = [
     "FileInfo",
     "FileOps",
     "FilePath",
+    "Fleet",
     "Image",
     "Kit",
+    "Lease",
     "Policy",
     "Result",
     "Suggestion",
@@ -50,6 +54,8 @@ __all__ = [
 
 _LAZY = {
     "Kit": "kit",
+    "Fleet": "fleet.pool",
+    "Lease": "fleet.lease",
     "allow_overlays": "host.forks.overlay",
     "Completed": "host.shell.command_result",
     "FileInfo": "host.files.file_ops",
