@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons clients toolchains setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons clients toolchains adapters setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -85,6 +85,14 @@ clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencod
 toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runners and linters; TOOLS=folder has what is not on PATH
 	$(BIN)/python -m tests.npm.node tests/toolchains/package.json
 	TOOLCHAINS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
+
+# Some frameworks leave sockets and event loops open, which the tests of toolroll itself must not.
+IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
+
+adapters: $(READY) ## run the adapters with the real agent frameworks, in an environment of their own
+	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters
+	$(UV) pip install --quiet --python .venv-adapters/bin/python --require-hashes -r tests/adapters/requirements.txt
+	PYTHONPATH=src .venv-adapters/bin/python -m pytest -m "slow or not slow" -rs $(IGNORE_LEAKS) tests/adapters
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

@@ -496,3 +496,29 @@ def test_a_kit_imports_its_tools_when_it_is_entered_not_when_it_is_made(tmp_path
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_the_approver_of_a_call_answers_its_questions_where_the_kit_has_none(open_kit, ws):
+    asked = []
+
+    def agree(request):
+        asked.append(request.name)
+        return True
+
+    write = ("write", {"path": "a.txt", "content": "a"})
+    kit = open_kit(policy="ask")
+    assert kit.call(*write, approve=agree).ok
+    assert asked == ["write"]
+    assert "no approver is set up here" in kit.call(*write).text
+    assert asyncio.run(kit.acall(*write, approve=agree)).ok
+    assert not open_kit(policy="ask", approve=lambda _: False).call(*write, approve=agree).ok
+
+
+def test_what_the_approver_of_a_call_raises_stops_the_call_and_changes_nothing(open_kit, ws):
+    def stop(_request):
+        raise LookupError("later")
+
+    kit = open_kit(policy="ask")
+    with pytest.raises(LookupError, match="later"):
+        kit.call("write", {"path": "a.txt", "content": "a"}, approve=stop)
+    assert not (ws / "a.txt").exists()

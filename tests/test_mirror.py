@@ -13,10 +13,12 @@ SOURCE = TESTS.parent / "src" / "toolroll"
 FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
+    "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",
     "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",
     "host/convert": "host/convert/converter host/convert/child",
     "host/dev": "tools/dev/lint tools/dev/tests",
+    "host/fleet": "fleet/pool",
     "host/forks": "host/forks/forks tools/shell/attempt",
     "host/git": "tools/dev/git",
     "host/http": "host/http/client",

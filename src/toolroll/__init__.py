@@ -13,6 +13,8 @@ from toolroll.schema import Field, FilePath
 from toolroll.tool import Tool, tool
 
 if TYPE_CHECKING:
+    from toolroll.fleet.lease import Lease
+    from toolroll.fleet.pool import Fleet
     from toolroll.host.files.file_ops import FileInfo, FileOps
     from toolroll.host.forks.overlay import allow_overlays
     from toolroll.host.shell.command_result import Completed
@@ -35,8 +37,10 @@ __all__ = [
     "FileInfo",
     "FileOps",
     "FilePath",
+    "Fleet",
     "Image",
     "Kit",
+    "Lease",
     "Policy",
     "Result",
     "Suggestion",
@@ -50,6 +54,8 @@ __all__ = [
 
 _LAZY = {
     "Kit": "kit",
+    "Fleet": "fleet.pool",
+    "Lease": "fleet.lease",
     "allow_overlays": "host.forks.overlay",
     "Completed": "host.shell.command_result",
     "FileInfo": "host.files.file_ops",
@@ -61,8 +67,10 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     """Load the kit on first use: those who only write tools need none of what it wires together."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "adapters":
+        return import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

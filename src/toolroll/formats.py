@@ -152,7 +152,7 @@ def answers(format: Format, calls: Sequence[tuple[str, str]], results: Sequence[
     answer = ANSWERS[format]
     found = [answer(id, name, result) for (id, name), result in zip(calls, results, strict=True)]
     if format == "openai" and (images := [image for result in results for image in result.images]):
-        parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+        parts = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in images]
         found.append({"role": "user", "content": [{"type": "text", "text": _IMAGES_FOLLOW}, *parts]})
     return found
 
@@ -165,7 +165,7 @@ def _tool_message(call_id: str, _name: str, result: Result) -> dict[str, Any]:
 
 
 def _function_call_output(call_id: str, _name: str, result: Result) -> dict[str, Any]:
-    images = [{"type": "input_image", "image_url": _data_url(image)} for image in result.images]
+    images = [{"type": "input_image", "image_url": data_url(image)} for image in result.images]
     text = wire_text(result)
     output = [{"type": "input_text", "text": text}, *images] if images else text
     return {"type": "function_call_output", "call_id": call_id, "output": output}
@@ -175,7 +175,7 @@ def _tool_result(call_id: str, _name: str, result: Result) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"type": "text", "text": wire_text(result)}]
     for image in result.images:
         content.append(
-            {"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": _base64(image)}}
+            {"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": base64_data(image)}}
         )
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.ok}
 
@@ -185,7 +185,7 @@ def _function_response(call_id: str, name: str, result: Result) -> dict[str, Any
     if call_id:
         response["id"] = call_id
     if result.images:
-        images = ({"mimeType": image.mime, "data": _base64(image)} for image in result.images)
+        images = ({"mimeType": image.mime, "data": base64_data(image)} for image in result.images)
         response["parts"] = [{"inlineData": one} for one in images]
     return {"functionResponse": response}
 
@@ -203,14 +203,16 @@ def wire_text(result: Result) -> str:
     return result.wire if isinstance(result.wire, str) else msgspec.json.encode(result.wire).decode()
 
 
-def _base64(image: Image) -> str:
+def base64_data(image: Image) -> str:
+    """The bytes of an image as base64."""
     import base64
 
     return base64.b64encode(image.data).decode()
 
 
-def _data_url(image: Image) -> str:
-    return f"data:{image.mime};base64,{_base64(image)}"
+def data_url(image: Image) -> str:
+    """An image as a `data:` URL."""
+    return f"data:{image.mime};base64,{base64_data(image)}"
 
 
 def joined_text(names: Sequence[str], results: Sequence[Result]) -> str:
@@ -230,7 +232,7 @@ def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
     asked for, and never beside an image; then it holds the text too, as `answer`.
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
-    content += [{"type": "image", "data": _base64(image), "mimeType": image.mime} for image in result.images]
+    content += [{"type": "image", "data": base64_data(image), "mimeType": image.mime} for image in result.images]
     answer: dict[str, Any] = {"content": content, "isError": not result.ok}
     if structured and isinstance(result.data, dict) and not result.images:
         answer["structuredContent"] = {**result.data, "answer": result.text}
@@ -250,11 +252,11 @@ def _file_block(file: Image) -> dict[str, Any]:
     """A file as a block of MCP's content: a picture, a sound, or a resource."""
     kind = file.mime.partition("/")[0]
     if kind in ("image", "audio"):
-        return {"type": kind, "data": _base64(file), "mimeType": file.mime}
+        return {"type": kind, "data": base64_data(file), "mimeType": file.mime}
     from urllib.parse import quote
 
     uri = f"file://{quote(file.path)}"
-    return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": _base64(file)}}
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": file.mime, "blob": base64_data(file)}}
 
 
 _MAX_MESSAGE_CHARS = 300

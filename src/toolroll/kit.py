@@ -25,7 +25,7 @@ from toolroll.catalogue import (
 )
 from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
 from toolroll.executor import Checked, Executor
-from toolroll.host.approval.guard import Approver, Guard
+from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.call import Call
@@ -145,6 +145,7 @@ class Kit(ProgramCalls):
         """Open the engines, and add the tools."""
         self._lock = threading.Lock()
         self._own, self._added = entries, dict[str, Entry]()
+        self.approver = guard.approver
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
@@ -309,9 +310,10 @@ class Kit(ProgramCalls):
     ) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
-        Options are those of `context`.
+        Options are those of `context`, and `approve` for the questions of this call, where the kit has no approver.
         """
-        return self._executor.call(name, arguments, self.context(**options))
+        approve, ctx, call = options.get("approve"), self.context(**options), self._executor.call
+        return call(name, arguments, ctx) if approve is None else ask_by(approve, call, name, arguments, ctx)
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
-from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
@@ -65,6 +65,8 @@ class CallOptions(TypedDict, total=False):
     """The folder that relative paths are taken from."""
     token: CancelToken | None
     progress: Progress
+    approve: Approver
+    """Answers the questions of this call, where the kit has no approver."""
     tools: str
     """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
     id: str

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.clients.wire_formats import FORMATS, Calls, Item, ModelRequest, WireFormat
@@ -16,9 +17,10 @@ class ScriptedModel(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, script: Sequence[Calls]) -> None:
+    def __init__(self, script: Sequence[Calls], *, bare: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script = script
+        self.bare = bare
         self.requests: list[ModelRequest] = []
         self.faults: list[str] = []
         self.outside: list[str] = []
@@ -77,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send("application/json", json.dumps({"error": {"message": repr(error)}}).encode(), 400)
 
     def _answer(self, form: WireFormat, body: Item, *, streams: bool) -> None:
-        request = form.read(body)
+        request = replace(form.read(body), bare=self.server.bare)
         answer = form.answer(request, self.server.choose(request)) | {"model": body.get("model", "scripted")}
         if not streams:
             self._send("application/json", json.dumps(answer).encode())
@@ -97,9 +99,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve_script(script: Sequence[Calls]) -> Iterator[ScriptedModel]:
-    """A model that listens until the block ends."""
-    with ScriptedModel(script) as model:
+def serve_script(script: Sequence[Calls], *, bare: bool = False) -> Iterator[ScriptedModel]:
+    """A model that listens until the block ends; `bare`: its client offers toolroll's tools alone, by their own names."""
+    with ScriptedModel(script, bare=bare) as model:
         thread = threading.Thread(target=model.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

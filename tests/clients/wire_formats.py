@@ -30,10 +30,14 @@ class ModelRequest:
     tools: Sequence[Item]
     """The definitions offered, by `name`; `namespace` where the format has one."""
     results: Sequence[Received]
+    bare: bool = False
+    """Whether the tools of toolroll have no prefix, and are all that there are."""
 
     @property
     def own(self) -> dict[str, Item]:
         """The tools of toolroll, by the names that toolroll gives them."""
+        if self.bare:
+            return {tool["name"]: tool for tool in self.tools}
         found = {}
         for tool in self.tools:
             _, mark, name = f"{tool.get('namespace', '')}_{tool['name']}".rpartition("toolroll")
@@ -79,7 +83,9 @@ def _received(parts: str | Sequence[Item]) -> Received:
 def _image(part: Item) -> str:
     """The base64 of an image: Messages, Gemini, and the data URLs of Responses and Chat."""
     match part:
-        case {"source": {"data": str(data)}} | {"inlineData": {"data": str(data)}}:
+        case (
+            {"source": {"data": str(data)}} | {"inlineData": {"data": str(data)}} | {"inline_data": {"data": str(data)}}
+        ):
             return data
         case {"image_url": {"url": str(url)}} | {"image_url": str(url)}:
             return url.partition(",")[2]

@@ -23,6 +23,7 @@ _WHERE = {
     "mcp": "mcp.COMMAND",
     "agent": "agent.COMMAND",
     "swarm": "swarm.COMMAND",
+    "fleet": "fleet.run.COMMAND",
     "try": "try_command.COMMAND",
     "journal": "journal.JOURNAL",
     "blame": "journal.BLAME",
@@ -44,7 +45,7 @@ class _Commands(Mapping[str, Command]):
     """The commands by name, imported on access: imports take most of a short run."""
 
     def __getitem__(self, name: str) -> Command:
-        module, _, variable = _WHERE[name].partition(".")
+        module, _, variable = _WHERE[name].rpartition(".")
         found: Command = getattr(importlib.import_module(f"toolroll.cli.{module}"), variable)
         return found
 

@@ -58,6 +58,10 @@ class Deferred:
     def is_open(self) -> bool:
         return self._engine is not None
 
+    def open_by(self, open_engine: Callable[[], Any]) -> None:
+        """Open another engine instead, with the first use."""
+        self._open_engine = open_engine
+
     def close(self) -> None:
         with self._opening:
             if self._engine is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, Approver, CannotAskError, Consent
 from toolroll.policy.decision import Rule, Verdict
@@ -18,13 +19,25 @@ if TYPE_CHECKING:
     from toolroll.host.approval.grants import Grants
     from toolroll.policy.commands import Judgement
 
-__all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent", "Guard"]
+__all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent", "Guard", "ask_by"]
 
 _NO_APPROVER = "no approver is set up here"
 _DECLINED = (
     "The user was asked and declined. Do not try it in another way: go on without it, or ask what to do instead."
 )
 _NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
+
+_CALL_APPROVER: ContextVar[Approver | None] = ContextVar("_CALL_APPROVER", default=None)
+T = TypeVar("T")
+
+
+def ask_by(approve: Approver, run: Callable[..., T], *arguments: Any) -> T:
+    """Run a function whose questions this approver answers, where the guard has none of its own."""
+    before = _CALL_APPROVER.set(approve)
+    try:
+        return run(*arguments)
+    finally:
+        _CALL_APPROVER.reset(before)
 
 
 class Guard:
@@ -42,8 +55,13 @@ class Guard:
 
     @property
     def approver(self) -> Approver | None:
-        """What answers questions, if anything does."""
+        """What answers the questions of every call, if anything does."""
         return self._approve
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the call that runs here may ask somebody."""
+        return self._approve is not None or _CALL_APPROVER.get() is not None
 
     def remember(self, grants: Grants) -> None:
         self._grants = grants
@@ -124,7 +142,8 @@ class Guard:
         """The approver's consent, and why it could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
             return Consent.GIVEN, ""
-        if self._approve is None:
+        approve = self._approve or _CALL_APPROVER.get()
+        if approve is None:
             return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
         with self._lock:
@@ -133,7 +152,7 @@ class Guard:
             _check_length(request)
             try:
                 # A copy, so that the approver cannot change what runs.
-                answer = self._approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
+                answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
             except CannotAskError as error:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:

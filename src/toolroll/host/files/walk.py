@@ -102,6 +102,10 @@ class Walk:
         """Open a folder of the walk, whose `path` is empty or ends in "/"."""
         return enter(self._fd, path)
 
+    def ignores(self, path: str, folder: bool, chain: Chain) -> bool:
+        """Whether ignore files keep out what is at a path, by the rules of the folder that it is in."""
+        return is_ignored(path, folder, chain, self._rules)
+
     def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[WalkEntry]:
         for entry in entries:
             kind = kind_of(entry)

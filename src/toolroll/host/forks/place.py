@@ -49,14 +49,14 @@ class ForkHome:
         sweep(above)
         self._workspace = workspace
         self._name = os.path.basename(workspace) or "root"
-        self._path = tempfile.mkdtemp(prefix="forks-", dir=above)
-        self._held = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.path = tempfile.mkdtemp(prefix="forks-", dir=above)
+        self._held = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._held, fcntl.LOCK_EX)
         self._numbers = itertools.count(1)
         self.mounts = MountTable()
 
     def make_place(self) -> ForkPlace:
-        return ForkPlace(os.path.join(self._path, str(next(self._numbers))), self._name, self)
+        return ForkPlace(os.path.join(self.path, str(next(self._numbers))), self._name, self)
 
     @cached_property
     def has_foreign_owner(self) -> bool:
@@ -65,10 +65,10 @@ class ForkHome:
 
     def close(self) -> None:
         self.mounts.close()
-        _remove_home(self._path)
+        _remove_home(self.path)
         os.close(self._held)
         with suppress(OSError):
-            os.rmdir(os.path.dirname(self._path))
+            os.rmdir(os.path.dirname(self.path))
 
 
 def sweep(above: str) -> None:

@@ -489,7 +489,7 @@ class Shell:
 
     def _warn(self, judgement: Judgement, cwd: str) -> Judgement:
         """Add the work that git would lose, where somebody can be asked about it."""
-        if self._repository is None or self._guard.approver is None or self._rules().git_losses == "none":
+        if self._repository is None or not self._guard.can_ask or self._rules().git_losses == "none":
             return judgement
         return name_losses(judgement, os.path.join(self._root.path, cwd), self._repository)
 

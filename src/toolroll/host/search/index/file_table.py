@@ -194,6 +194,18 @@ class FileTable:
             self._left = [one for known in self._folders.values() for one in known.left]
         return [one for one in self._left if one[0].startswith(folder)]
 
+    def leaves_out(self, path: str) -> bool:
+        """Whether a file at this path would be hidden or ignored, if there was one."""
+        if path in self._files:
+            return False
+        parts, chain = path.split("/"), self._folders[""].chain
+        for at, name in enumerate(parts):
+            above = "".join(f"{one}/" for one in parts[:at])
+            chain = self._folders[above].chain if above in self._folders else chain
+            if name.startswith(".") or self._walk.ignores(above + name, at < len(parts) - 1, chain):
+                return True
+        return False
+
     def links(self) -> list[str]:
         """All links, by path relative to the workspace."""
         if self._links is None:

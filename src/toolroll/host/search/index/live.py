@@ -119,6 +119,7 @@ _QUIET_S = 2.0  # without a change until a file is indexed, and at least between
 _PAUSE_PER_FILE_S = 0.01  # between two builds, for each file of the last: ten times what indexing it takes
 _NEVER = float("-inf")
 _START_DELAY_S = 0.05  # until the tree is read, so that the answer of the first search goes out before
+_COMPLETE_POLL_S = 0.2
 _RETRY_S = 60.0  # until a tree that could not be tracked, or a file that could not be read, is tried again
 
 
@@ -176,6 +177,24 @@ class LiveIndex:
             time.sleep(0.02)
         return False
 
+    def wait_until_complete(self, seconds: float) -> bool:
+        """Wait until the tree is known, and indexed if it is large enough for that; False after `seconds`."""
+        deadline = time.monotonic() + seconds
+        ready = self.wait_until_ready(seconds)
+        while ready and not self._with_lock(self._is_complete):
+            time.sleep(_COMPLETE_POLL_S)
+            ready = time.monotonic() < deadline
+        return ready
+
+    def _is_complete(self, table: FileTable) -> bool:
+        """Whether all is indexed, or nothing has to be; else a build is started, unless one runs."""
+        if self._builder.running:
+            return False
+        table.refresh()
+        self._built = _NEVER
+        self._index(table)
+        return len(table.files()) < MIN_FILES or not (self._builder.running or self._missing(table))
+
     def candidates(self, query: Query, scope: Scope, folder: Sequence[str]) -> Candidates | None:
         """The files that can match, or all files if the index cannot narrow them; None if the tree is not known."""
         prefix = "".join(f"{name}/" for name in folder)
@@ -206,7 +225,7 @@ class LiveIndex:
             if order is None:
                 return None
             entries, total = order.first(first, table.files()), len(order.aged)
-            links = [path[len(prefix) :] for path in filter(_wants(scope, prefix, matcher), table.links())]
+            links = [path[len(prefix) :] for path in filter(make_filter(scope, prefix, matcher), table.links())]
             return NewestFiles(entries, total, order.lines(0, most) if total > len(entries) else "", links)
 
         return self._with_lock(look_up)
@@ -274,7 +293,7 @@ class LiveIndex:
         """The files in scope whose names match, if the table knows them."""
         if not self._is_kept(table, scope, prefix):
             return None
-        return table.order((prefix, scope, matcher), _wants(scope, prefix, matcher))
+        return table.order((prefix, scope, matcher), make_filter(scope, prefix, matcher))
 
     def _is_kept(self, table: FileTable, scope: Scope, prefix: str) -> bool:
         """Update the table; whether it knows all files in scope."""
@@ -333,7 +352,7 @@ class LiveIndex:
         coverage = self._open_coverage() if asked and len(files) >= MIN_FILES else None
         matching = coverage.matching(table, asked, ignore_case=query.ignore_case) if coverage is not None else None
         if coverage is None or matching is None:
-            return Candidates(table.order((prefix, scope), _wants(scope, prefix)).paths(cut), False)
+            return Candidates(table.order((prefix, scope), make_filter(scope, prefix)).paths(cut), False)
         matching, binaries, big = in_scope(matching), in_scope(coverage.binaries()), in_scope(coverage.big)
         if prepared.multiline and matching & binaries:
             return Candidates([], False)  # how far a multiline search looks for a NUL depends on the engine
@@ -348,7 +367,7 @@ class LiveIndex:
         return Candidates([path[cut:] for path in plain], True, all_text=True, skipped=skipped)
 
 
-def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
+def make_filter(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
     """Whether a path relative to the workspace is in scope, and matches."""
     inside = _inside(scope)
     matches = matcher.by_path() if matcher else None

@@ -1,0 +1,1 @@
+"""`toolroll fleet`: many tasks, each in an isolated lease."""

@@ -1,0 +1,248 @@
+"""`toolroll fleet run tasks.jsonl`: run many tasks, each in an isolated lease of a frozen base."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from toolroll.cli.command import Command, Option, UsageError, one_of
+from toolroll.cli.options import DIALECT, NETWORK, SANDBOX, WORKSPACE, read_settings
+from toolroll.cli.screen import complain, show
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.fleet.runner import StartWorker
+    from toolroll.fleet.tasks import FleetResult, FleetTask
+    from toolroll.fleet.worker import WorkerOrder
+    from toolroll.host.fleet.frozen import FrozenCopy
+    from toolroll.host.settings import Settings
+
+_ACTIONS = ("run", "work")
+_SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def run(args: Namespace) -> int:
+    """Run the tasks of a file; 0 only if all passed."""
+    action = one_of("action", args.action or "", _ACTIONS)
+    return _work(args) if action == "work" else _run_file(args)
+
+
+def _run_file(args: Namespace) -> int:
+    from toolroll.fleet.report import draw, summarize
+    from toolroll.fleet.tasks import read_tasks
+
+    if not args.file:
+        raise UsageError("Which task file? Example: toolroll fleet run tasks.jsonl --width 100")
+    tasks, problems = read_tasks(_read_lines(args.file))
+    for problem in problems:
+        complain(f"{args.file}, {problem}. The other tasks run.", "task")
+    out = args.results or f"{os.path.splitext(args.file)[0]}.results.jsonl"
+    before = _read_done(out) if args.resume else {}
+    todo = [task for task in tasks if task.id not in before]
+    began = time.monotonic()
+    results = list(before.values())
+
+    def take(result: FleetResult) -> None:
+        results.append(result)
+        log.add(result)
+
+    with ResultLog(out, append=args.resume, total=len(tasks), done=len(before)) as log:
+        _run_all(args, todo, take)
+    seconds = time.monotonic() - began
+    show(summarize(results, seconds))
+    if args.picture:
+        with open(args.picture, "w", encoding="utf-8") as file:
+            file.write(draw(results, seconds))
+    return 0 if not problems and all(one.status == "passed" for one in results) else 1
+
+
+class ResultLog:
+    """Writes each result to a file as it comes, and shows the progress on a terminal."""
+
+    def __init__(self, path: str, *, append: bool, total: int, done: int) -> None:
+        self._file = open(path, "ab" if append else "wb")  # noqa: SIM115 - closed with this
+        self._total, self._done, self._bad = total, done, 0
+        self._began = time.monotonic()
+        self._shown = 0.0
+
+    def add(self, result: FleetResult) -> None:
+        import msgspec
+
+        self._file.write(msgspec.json.encode(result) + b"\n")
+        self._file.flush()
+        self._done, self._bad = self._done + 1, self._bad + (result.status != "passed")
+        now = time.monotonic()
+        if sys.stderr.isatty() and (now - self._shown > 0.1 or self._done == self._total):
+            self._shown = now
+            rate = self._done / max(now - self._began, 0.001)
+            said = f"{self._done}/{self._total} tasks, {self._bad} not passed, {rate:.1f}/s"
+            print(f"\r{said}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> ResultLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        if self._shown:
+            print(file=sys.stderr)
+
+
+def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]) -> None:
+    from toolroll.fleet.runner import run_tasks
+    from toolroll.fleet.tasks import FleetResult
+    from toolroll.fleet.worker import FrozenPlace
+
+    limits = _read_limits(args)
+    width, retries = _read_count(args.width, "width"), _read_count(args.retries, "retries", least=0)
+    with ExitStack() as closing:
+        frozen: dict[tuple[Any, ...], FrozenCopy | str] = {}
+        for task in tasks:
+            key = _key(task, args)
+            if key not in frozen:
+                frozen[key] = _freeze(key, read_settings(args, key[0]).settings, closing)
+        made = [key for key, one in frozen.items() if not isinstance(one, str)]
+        places = [FrozenPlace(one.path, one.state) for one in frozen.values() if not isinstance(one, str)]
+        for task in tasks:
+            if isinstance(why := frozen[_key(task, args)], str):
+                on_result(FleetResult(task.id, "error", why))
+        runnable = [(task, made.index(_key(task, args))) for task in tasks if _key(task, args) in made]
+        settings = read_settings(args, args.workspace).settings
+        count = min(os.cpu_count() or 1, width, max(1, len(runnable)))
+        workers = [
+            _make_worker(number, -(-width // count), places, limits, settings, args) for number in range(1, count + 1)
+        ]
+        if runnable:
+            run_tasks(
+                runnable,
+                workers,
+                retries=retries,
+                on_result=on_result,
+                on_problem=lambda said: complain(said, "worker"),
+            )
+
+
+def _key(task: FleetTask, args: Namespace) -> tuple[Any, ...]:
+    return task.base or args.workspace, task.commit or args.commit or None, tuple(task.recipe or args.recipe)
+
+
+def _freeze(key: tuple[Any, ...], settings: Settings, closing: ExitStack) -> FrozenCopy | str:
+    """A frozen base; or why there is none, which is said at once."""
+    from toolroll.fleet.pool import freeze
+    from toolroll.result import ToolError
+
+    base, commit, recipe = key
+    try:
+        made = freeze(base, commit, recipe, settings=settings)
+    except (ToolError, OSError, ValueError) as error:
+        complain(f"{error}", "base")
+        return str(error)
+    closing.callback(made.close)
+    return made
+
+
+def _make_worker(
+    number: int, width: int, places: list[Any], limits: dict[str, Any], settings: Settings, args: Namespace
+) -> tuple[WorkerOrder, StartWorker]:
+    from toolroll.fleet.worker import WorkerOrder
+    from toolroll.host.runtime.launcher import PIPE, start_process
+
+    words = [sys.executable, "-m", "toolroll", "fleet", "work", *(["--model", args.model] if args.model else [])]
+    order = WorkerOrder(f"worker {number}", width, places, limits, settings)
+    return order, partial(start_process, words, os.getcwd(), os.environ, (PIPE, PIPE, 2))
+
+
+def _work(args: Namespace) -> int:
+    """The worker's side: orders on stdin, results on stdout."""
+    from toolroll import allow_overlays
+
+    why = allow_overlays()
+    from toolroll.fleet.worker import serve
+
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no result
+
+    def write(line: bytes) -> None:
+        out.write(line)
+        out.flush()
+
+    serve(sys.stdin.buffer, write, why, partial(_run_agent, args))
+    return 0
+
+
+def _run_agent(args: Namespace, kit: Any, task: str) -> tuple[bool, str]:
+    from toolroll.agent import PRESETS, Agent
+    from toolroll.cli.agent import load_model
+
+    outcome = Agent(kit, load_model(args.model), PRESETS["native"]).run(task)
+    return outcome.finished, outcome.text
+
+
+def _read_lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readlines()
+    except OSError as error:
+        raise UsageError(f"Cannot read {path!r}: {error.strerror}.") from None
+
+
+def _read_done(path: str) -> dict[str, FleetResult]:
+    """Results of an earlier run, without tasks that ended with an error."""
+    from toolroll.fleet.tasks import read_results
+
+    found = read_results(_read_lines(path)) if os.path.exists(path) else {}
+    return {name: one for name, one in found.items() if one.status != "error"}
+
+
+def _read_limits(args: Namespace) -> dict[str, Any]:
+    given = {"cpu_seconds": args.cpu, "memory_bytes": args.memory, "disk_bytes": args.disk, "seconds": args.seconds}
+    return {name: _read_size(value, name) for name, value in given.items() if value}
+
+
+def _read_size(text: str, name: str) -> int:
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in _SIZES else (text, "")
+    if not digits.isdecimal() or not 0 < len(digits) < 15:
+        raise UsageError(f"The limit {name} is {text!r}. Give a number, with K, M or G for bytes.")
+    return int(digits) * _SIZES.get(unit, 1)
+
+
+def _read_count(text: str, name: str, least: int = 1) -> int:
+    if not text.isdecimal() or not least <= int(text[:9]) < 10**6:
+        raise UsageError(f"--{name} is {text!r}. Give a number from {least}.")
+    return int(text)
+
+
+COMMAND = Command(
+    "fleet",
+    "Run many tasks, each in an isolated copy.",
+    run,
+    (
+        Option(("action",), "run (work is for its own processes).", "ACTION"),
+        Option(("file",), "Task file: one JSON object a line.", "FILE"),
+        Option(("--width",), "Leases that are open at once (16).", "N", "16"),
+        Option(("--results",), "File for the results (FILE.results.jsonl).", "FILE"),
+        Option(("--resume",), "Keep the results that are there, and run the other tasks."),
+        Option(("--retries",), "How often a task that ended with an error is tried again (1).", "N", "1"),
+        Option(("--commit",), "Commit of the base (its folder as it is).", "COMMIT"),
+        Option(("--recipe",), "Command that prepares the base; may be repeated.", "COMMAND", many=True),
+        Option(("--cpu",), "CPU seconds of each process.", "S"),
+        Option(("--memory",), "Memory of each command, such as 512M.", "SIZE"),
+        Option(("--disk",), "What one lease may write, such as 100M.", "SIZE"),
+        Option(("--seconds",), "Time of one lease.", "S"),
+        Option(("--picture",), "File for a picture of the results (SVG).", "FILE"),
+        Option(("--model",), "Model for the tasks of agents.", "NAME"),
+        DIALECT,
+        SANDBOX,
+        NETWORK,
+        WORKSPACE,
+    ),
+    more="""\
+A task: {"id": "1", "setup": ["command"], "calls": [["read", {"path": "a.py"}]], "check": "command"}, or with
+"agent": "what to do" in place of calls. All parts are optional. The workspace (-C) is the base: it is copied once,
+and each task gets a fork of the copy, which is removed at the end.""",
+)

@@ -1,0 +1,101 @@
+"""A lease: a kit on a fork of a frozen base, with limits, and with the base's index and listing."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from toolroll.forked_kit import ForkedKit
+from toolroll.host.fleet.lease_capture import LeaseCapture, keep_no_objects
+from toolroll.host.fleet.lease_limits import LeaseLimits, measure_disk, over_disk
+from toolroll.host.forks.place import UPPER
+from toolroll.kit import Kit
+from toolroll.policy.effects import Effect
+from toolroll.policy.limits import Limits
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.dialect import View
+    from toolroll.fleet.pool import PoolKit
+    from toolroll.host.capture.capture import Capture
+    from toolroll.host.context import Context, Deferred
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.search.search import Search
+    from toolroll.steps import Proceed, Step
+
+_OF_CALLS = tuple(one.name for one in fields(Limits))
+
+
+class Lease(ForkedKit):
+    """A kit on a fork of a frozen base. `close` removes all that it has written."""
+
+    def __init__(self, pool: PoolKit, fork: Fork, number: int) -> None:
+        super().__init__(pool, fork, number)
+        self._pool = pool
+        self._upper = os.path.join(os.path.dirname(fork.state), UPPER) if fork.kind == "overlay" else ""
+        self._started = time.monotonic()
+
+    def _open_on_fork(self, base: Kit, fork: Fork) -> None:
+        """Open the kit. A frozen base does not change, so that there is nothing to wait for."""
+        policy, approve = replace(base.policy, commit="auto"), base._services.guard.approver
+        own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": self._pool.lease_settings}
+        Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
+        services = self._services
+        services.root.stand_for(base.workspace)
+        if self._upper and self._pool.index is not None:
+            cast("Deferred", services.search).open_by(self._open_search)
+            cast("Deferred", services.capture).open_by(self._open_capture)
+            keep_no_objects(services.git)
+
+    def _open_search(self) -> Search:
+        from toolroll.host.fleet.lease_search import LeaseIndex
+        from toolroll.host.search.search import Search
+
+        own, pool = self._services, self._pool
+        made = Search(own.root, limits=self.limits, policy=self.policy, launcher=own.launcher)
+        made.index = LeaseIndex(pool.index, self._upper, pool.frozen_ns) if pool.index is not None else None
+        return made
+
+    def _open_capture(self) -> Capture:
+        own = self._services
+        rest = own.root, own.state, own.journal, own.files.records, own.launcher, self.limits
+        return LeaseCapture(self._pool.listing, self._upper, *rest)
+
+    def _build_steps(self) -> tuple[Step, ...]:
+        more = self._pool.lease_limits
+        own = {name: getattr(self.limits, name) for name in _OF_CALLS}
+        self.limits = LeaseLimits(**own, disk_bytes=more.disk_bytes, seconds=more.seconds)
+        return (self._within_limits, self._pool.at_once, *super()._build_steps())
+
+    def _within_limits(self, view: View, proceed: Proceed) -> Proceed:
+        """End a call with the time of the lease, and when it writes too much."""
+        runs, limits = bool(view.effects & (Effect.RUN | Effect.SHELL)), cast("LeaseLimits", self.limits)
+        most = limits.disk_bytes if runs or Effect.WRITE in view.effects else None
+        seconds = limits.seconds
+        if most is None and seconds is None:
+            return proceed
+
+        def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
+            if seconds is not None:
+                left = self._started + seconds - time.monotonic()
+                if left <= 0:
+                    raise ToolError(ErrorCode.TIMEOUT, "The time of this lease is over. Ask for another one.")
+                ctx.call.token.limit(left)
+            return proceed(ctx, arguments) if most is None else self._watched(ctx, arguments, proceed, most, runs=runs)
+
+        return limited
+
+    def _watched(self, ctx: Context, arguments: dict[str, Any], proceed: Proceed, most: int, *, runs: bool) -> Any:
+        """Make a call that may write, unless there is too much already; end it when there is."""
+        folder = self._upper or self.workspace
+        if not runs and (used := measure_disk(folder)) > most:
+            raise over_disk(used, most)
+        try:
+            with self._pool.disk.watching(ctx.call.token, folder, most):
+                return proceed(ctx, arguments)
+        except ToolError as error:
+            if error.code is ErrorCode.CANCELLED and (used := measure_disk(folder)) > most:
+                raise over_disk(used, most) from error
+            raise

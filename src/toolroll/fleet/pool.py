@@ -1,0 +1,140 @@
+"""The frozen base of a fleet, and what all its leases in one process share."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from toolroll.fleet.lease import Lease
+from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.fleet.lease_capture import FrozenListing
+from toolroll.host.fleet.lease_limits import DiskWatch, LeaseLimits
+from toolroll.kit import Kit
+from toolroll.policy.limits import Limits
+from toolroll.result import ErrorCode, ToolError
+from toolroll.services import change_limits
+from toolroll.steps import ConcurrencyLimit
+
+if TYPE_CHECKING:
+    from toolroll.forked_kit import ForkedKit
+    from toolroll.host.forks.fork import Fork
+    from toolroll.host.search.index.live import LiveIndex
+    from toolroll.host.settings import Settings
+
+_RECIPE_SECONDS = 3600.0
+_INDEX_SECONDS = 600.0
+_CALLS_PER_CORE = 4  # at once in a process: more of them only take memory
+_MAX_SAID = 2_000
+
+
+class PoolKit(Kit):
+    """The kit on a frozen base. Its forks are leases."""
+
+    def __init__(self, path: str, state: str, limits: Mapping[str, Any], **options: Any) -> None:
+        """`limits` are those of each lease, by name; ValueError for an unknown one."""
+        self.lease_limits = cast("LeaseLimits", change_limits(LeaseLimits(), limits))
+        self.at_once = ConcurrencyLimit(_CALLS_PER_CORE * (os.cpu_count() or 1))
+        self.disk = DiskWatch()
+        self.frozen_ns = time.time_ns()
+        of_calls = {name: value for name, value in limits.items() if name in Limits.__slots__}
+        if (disk := self.lease_limits.disk_bytes) is not None:
+            of_calls = {"file_bytes": disk, "jobs": 0, **of_calls}  # the disk is watched while a call runs
+        super().__init__(path, state_dir=state, limits=of_calls or None, **options)
+
+    @cached_property
+    def lease_settings(self) -> Settings:
+        """Those of the base, but no lease starts language servers by itself: memory has no room for a thousand."""
+        return self.settings.override(verdict="syntax") if self.settings.verdict == "full" else self.settings
+
+    def _open_forked_kit(self, fork: Fork, number: int) -> ForkedKit:
+        return Lease(self, fork, number)
+
+    def lease(self) -> Lease:
+        """A new lease, which the caller closes."""
+        return cast("Lease", self.fork())
+
+    def prepare_base(self, recipe: Sequence[str]) -> None:
+        """Run the commands that prepare the base; ToolError for one that fails."""
+        for command in recipe:
+            done = self.exec(command, timeout=_RECIPE_SECONDS)
+            if done.code != 0:
+                said = (done.stdout + done.stderr)[-_MAX_SAID:].decode(errors="replace").strip()
+                raise ToolError(ErrorCode.EXECUTION, f"The recipe fails at {command!r} (status {done.code}): {said}")
+
+    def warm_up(self) -> None:
+        """Index and list the base, so that no lease waits for that."""
+        self.frozen_ns = time.time_ns()
+        if self.index is not None:
+            self.index.wait_until_complete(_INDEX_SECONDS)
+        _ = self.listing
+
+    @property
+    def index(self) -> LiveIndex | None:
+        """The index of the base, if there is one."""
+        return self._services.search.index
+
+    @cached_property
+    def listing(self) -> FrozenListing:
+        """What stands at each path of the base."""
+        return FrozenListing(self._services.root, self._services.launcher)
+
+
+def freeze(base: str | os.PathLike[str], commit: str | None, recipe: Sequence[str], **options: Any) -> FrozenCopy:
+    """A frozen copy, prepared and indexed; ToolError where that fails. The caller closes it."""
+    frozen = FrozenCopy(os.fspath(base), commit, Limits().fork_bytes)
+    try:
+        kit = PoolKit(frozen.path, frozen.state, {}, **options)
+        try:
+            kit.prepare_base(recipe)
+            kit.warm_up()
+        finally:
+            kit.close()
+    except BaseException:
+        frozen.close()
+        raise
+    return frozen
+
+
+class Fleet:
+    """Leases of one base: a folder as it is now, or a repository at a commit. Also a context manager.
+
+    The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and indexed. `limits` are
+    those of each lease by name: `cpu_seconds`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`. Further
+    options are those of `Kit`.
+    """
+
+    def __init__(
+        self,
+        base: str | os.PathLike[str],
+        *,
+        commit: str | None = None,
+        recipe: Sequence[str] = (),
+        limits: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """ToolError where the base does not exist, cannot be copied, or its recipe fails."""
+        with ExitStack() as closing:
+            frozen = freeze(base, commit, recipe, **options)
+            closing.callback(frozen.close)
+            self._kit = PoolKit(frozen.path, frozen.state, limits or {}, **options)
+            closing.callback(self._kit.close)
+            self._kit.warm_up()
+            self._closing = closing.pop_all()
+
+    def lease(self) -> Lease:
+        """A kit on a new fork of the base, isolated from all others. The caller closes it."""
+        return self._kit.lease()
+
+    def close(self) -> None:
+        """Remove every lease, and the base."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

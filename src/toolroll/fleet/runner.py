@@ -1,0 +1,190 @@
+"""Run many tasks with several workers, each a process at the other end of a pipe. No task is lost when one dies."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import cast
+
+import msgspec
+
+from toolroll.fleet.tasks import FleetResult, FleetTask
+from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
+from toolroll.host.runtime.launcher import ChildProcess, wait_for
+
+_MAX_STARTS = 5  # of one worker
+_MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
+_END_SECONDS = 30.0
+
+StartWorker = Callable[[], "ChildProcess"]
+"""Starts a worker, with pipes for its input and output."""
+
+
+@dataclass(slots=True)
+class TaskQueue:
+    """Tasks that wait, and those that each worker has. Thread-safe."""
+
+    orders: deque[TaskOrder]
+    retries: int
+    on_result: Callable[[FleetResult], None]
+    _lock: threading.Condition = field(default_factory=threading.Condition)
+    _running: int = 0
+
+    def take(self) -> TaskOrder | None:
+        """The next task, waiting while others may still come back; None when all is done."""
+        with self._lock:
+            while not self.orders and self._running:
+                self._lock.wait()
+            if not self.orders:
+                return None
+            self._running += 1
+            return self.orders.popleft()
+
+    def put_back(self, order: TaskOrder, result: FleetResult, *, died: bool = False) -> None:
+        """Take a result; a task that ended with an error, or with its worker, may be tried again."""
+        tries = max(self.retries, _MAX_DEATHS) if died else self.retries
+        with self._lock:
+            self._running -= 1
+            if result.status == "error" and order.attempt <= tries:
+                self.orders.append(TaskOrder(order.task, order.base, order.attempt + 1))
+            else:
+                self.on_result(result)
+            self._lock.notify_all()
+
+    def give_up(self, why: str) -> None:
+        """Report the tasks that no worker is left for."""
+        with self._lock:
+            for order in self.orders:
+                self.on_result(FleetResult(order.task.id, "error", why, attempt=order.attempt))
+            self.orders.clear()
+
+
+def run_tasks(
+    tasks: Sequence[tuple[FleetTask, int]],
+    workers: Sequence[tuple[WorkerOrder, StartWorker]],
+    *,
+    retries: int,
+    on_result: Callable[[FleetResult], None],
+    on_problem: Callable[[str], None],
+) -> None:
+    """Run tasks, each with the number of its base, and report every result once; problems of workers as they come."""
+    queue = TaskQueue(deque(TaskOrder(task, base) for task, base in tasks), retries, on_result)
+    links = [WorkerLink(order, start, queue, on_problem) for order, start in workers]
+    with ThreadPoolExecutor(max(1, len(links)), "toolroll worker") as threads:
+        futures = [threads.submit(link.run) for link in links]
+        try:
+            for future in futures:
+                while not future.done():
+                    with suppress(TimeoutError):
+                        future.result(1.0)  # so that a signal can interrupt
+                future.result()
+        except BaseException:
+            for link in links:
+                link.stop()
+            raise
+    queue.give_up("No worker is left.")
+
+
+class WorkerLink:
+    """One worker: started again when it dies, as long as it had started at all."""
+
+    def __init__(
+        self, order: WorkerOrder, start: StartWorker, queue: TaskQueue, on_problem: Callable[[str], None]
+    ) -> None:
+        self._order, self._start, self._queue, self._on_problem = order, start, queue, on_problem
+        self._process: ChildProcess | None = None
+        self._lock = threading.Lock()
+        self._has: dict[str, TaskOrder] = {}
+        self._is_ready = self._is_gone = self._is_stopped = False
+
+    def run(self) -> None:
+        """Have it run tasks until there are none."""
+        for _ in range(_MAX_STARTS):
+            self._is_ready = self._is_gone = False
+            self._process = process = self._start()
+            done = self._feed(process)
+            status = _end(process)
+            if done or self._is_stopped:
+                return
+            left = "" if self._is_ready else " before it was ready, and is left out"
+            self._on_problem(f"{self._order.name} ended with status {status}{left}.")
+            if not self._is_ready:
+                return
+
+    def stop(self) -> None:
+        """End it now."""
+        self._is_stopped = True
+        if (process := self._process) is not None:
+            process.terminate()
+
+    def _feed(self, process: ChildProcess) -> bool:
+        """Send tasks and take results; whether all is done. False if the worker ends before."""
+        places = threading.Semaphore(self._order.width)
+        reader = threading.Thread(target=self._read, args=(process, places), daemon=True)
+        reader.start()
+        is_whole = False
+        with suppress(OSError):
+            _send(process, encode_order(self._order))
+            while not self._is_gone:
+                places.acquire()
+                order = self._queue.take() if not self._is_gone else None
+                if order is None:
+                    is_whole = not self._is_gone
+                    break
+                with self._lock:
+                    self._has[order.task.id] = order
+                _send(process, encode_order(order))
+        with suppress(OSError):
+            process.stdin.close()  # type: ignore[union-attr]  # it has a pipe
+        reader.join()
+        self._drop_all()
+        return is_whole
+
+    def _read(self, process: ChildProcess, places: threading.Semaphore) -> None:
+        """Take results until the worker ends; what it still had then is for others."""
+        with io.BufferedReader(cast("io.RawIOBase", process.stdout)) as lines:
+            for line in lines:
+                try:
+                    answer = decode_answer(line)
+                except (msgspec.DecodeError, UnicodeError):
+                    continue  # what some library prints
+                if isinstance(answer, Ready):
+                    self._is_ready = True
+                    if answer.problem:
+                        self._on_problem(f"{self._order.name}: {answer.problem}")
+                    continue
+                with self._lock:
+                    order = self._has.pop(answer.id, None)
+                if order is not None:
+                    self._queue.put_back(order, answer)
+                    places.release()
+        self._is_gone = True
+        self._drop_all()
+        places.release(self._order.width)
+
+    def _drop_all(self) -> None:
+        with self._lock:
+            orders, self._has = list(self._has.values()), {}
+        for order in orders:
+            said = f"{self._order.name} ended while it ran this task."
+            self._queue.put_back(order, FleetResult(order.task.id, "error", said, attempt=order.attempt), died=True)
+
+
+def _send(process: ChildProcess, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
+
+
+def _end(process: ChildProcess) -> int:
+    """Wait for the end of a worker whose pipes are closed; its status."""
+    status = wait_for(process, _END_SECONDS)
+    if status is None:
+        process.kill()
+        status = process.wait()
+    return status

@@ -1,0 +1,102 @@
+"""A worker of the fleet: a process with many leases, told by lines of JSON what to run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolroll.fleet.pool import PoolKit
+from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
+from toolroll.host.settings import Settings
+
+if TYPE_CHECKING:
+    from toolroll.fleet.lease import Lease
+
+
+class FrozenPlace(msgspec.Struct, frozen=True):
+    """Where a frozen base is, and the folder of its state."""
+
+    path: str
+    state: str
+
+
+class WorkerOrder(msgspec.Struct, frozen=True):
+    """The first line that a worker reads."""
+
+    name: str
+    width: int
+    bases: list[FrozenPlace]
+    limits: dict[str, Any] = {}
+    settings: Settings = Settings()
+
+
+class TaskOrder(msgspec.Struct, frozen=True):
+    """A further line: a task, and which of the bases it is for."""
+
+    task: FleetTask
+    base: int = 0
+    attempt: int = 1
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """The first line that a worker writes: how its leases are made, and what is not as it should be."""
+
+    ready: str
+    problem: str = ""
+
+
+def serve(
+    lines: Iterable[bytes], write: Callable[[bytes], None], why_no_overlays: str, run_agent: RunAgent | None
+) -> None:
+    """Run the tasks that come in, each in a lease of its own, until there are no more lines."""
+    source, lock = iter(lines), threading.Lock()
+    order = msgspec.json.decode(next(source), type=WorkerOrder)
+
+    def say(row: Ready | FleetResult) -> None:
+        with lock:
+            write(msgspec.json.encode(row) + b"\n")
+
+    with ExitStack() as closing:
+        pools = [PoolKit(one.path, one.state, order.limits, settings=order.settings) for one in order.bases]
+        for pool in pools:
+            closing.callback(pool.close)
+            pool.warm_up()
+        say(_try_lease(pools[0].lease, why_no_overlays))
+
+        def run(line: bytes) -> None:
+            given = msgspec.json.decode(line, type=TaskOrder)
+            result = run_task(given.task, pools[given.base].lease, run_agent)
+            result.attempt, result.worker = given.attempt, order.name
+            say(result)
+
+        with ThreadPoolExecutor(order.width, "toolroll lease") as threads:
+            for line in source:
+                threads.submit(run, line)
+
+
+def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
+    kit = lease()
+    kind = kit.kind
+    kit.close()
+    problem = (
+        f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}" if kind != "overlay" else ""
+    )
+    return Ready(kind, problem)
+
+
+def encode_order(order: WorkerOrder | TaskOrder) -> bytes:
+    """A line for a worker."""
+    return msgspec.json.encode(order) + b"\n"
+
+
+def decode_answer(line: bytes) -> Ready | FleetResult:
+    """A line of a worker; msgspec.DecodeError for another one."""
+    found = msgspec.json.decode(line, type=dict[str, Any])
+    if "ready" in found:
+        return msgspec.convert(found, Ready)
+    return msgspec.convert(found, FleetResult)

@@ -1,0 +1,53 @@
+"""What the scripted models ask for, and what they must receive."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.waiting import until
+from toolroll import Context, Kit, Policy, tool
+from toolroll.policy.decision import Rule
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+FILES = {"cart.py": "total = 1\n", "dot.png": base64.b64decode(DOT)}
+SCRIPT = [[("read", {"path": "cart.py"})], [("read", {"path": "dot.png"})], [("read", {"path": "crat.py"})]]
+TEXTS = [
+    "1\ttotal = 1",
+    "dot.png: an image of 70 bytes.",
+    "File not found: there is no 'crat.py'. Did you mean 'cart.py'?",
+]
+WRITE = ("write", {"path": "new.txt", "content": "new\n"})
+SLEEP = ("bash", {"command": "touch started; sleep 60"})
+ASK_ABOUT_NEW = Policy(rules=(Rule("ask", path="new.*"),))
+"""Asks about the file of WRITE, which is known only when the call runs."""
+MANUAL = Path(__file__).parents[2] / "docs" / "adapters.md"
+
+
+@tool
+def count(ctx: Context) -> str:
+    """Count to two."""
+    ctx.progress(1, 2, "half")
+    return "two"
+
+
+def run_example(heading: str, **given: Any) -> dict[str, Any]:
+    """Run the example of a framework in the manual, with a model or a client that the test gives; its variables."""
+    part = MANUAL.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    code = re.search(r"```python\n(.*?)```", part, re.DOTALL)
+    assert code, heading
+    exec(compile(code[1], f"{MANUAL.name}: {heading}", "exec"), given)
+    return given
+
+
+def wait_for_start(ws: Path) -> None:
+    """Until the command of SLEEP runs."""
+    until((ws / "started").exists)
+
+
+def is_cancelled(kit: Kit) -> bool:
+    """Whether the last call was cancelled, waiting for its end."""
+    until(lambda: bool(kit.calls()))
+    return kit.calls()[-1].code == "Cancelled"

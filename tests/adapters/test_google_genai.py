@@ -1,0 +1,57 @@
+"""google-genai with a scripted model behind the Gemini API."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, is_cancelled, run_example, wait_for_start
+from tests.clients.scripted_model import serve_script
+from tests.clients.wire_formats import Received
+
+pytest.importorskip("google.genai", reason="make adapters installs google-genai")
+
+from google import genai
+
+from toolroll.adapters.google_genai import async_answers, tools
+
+
+@pytest.fixture
+def served():
+    with serve_script([], bare=True) as server:
+        yield server
+
+
+@pytest.fixture
+def client(served):
+    return genai.Client(api_key="any", http_options={"base_url": served.url})
+
+
+def test_the_example_gives_the_model_text_images_and_errors(served, client):
+    served.script = SCRIPT
+    assert run_example("Gemini", client=client)["response"].text == "Done."
+    image = DOT.replace("+", "-").replace("/", "_")  # as the SDK writes base64
+    assert served.last.results == [Received(TEXTS[0]), Received(TEXTS[1], (image,)), Received(TEXTS[2])]
+
+
+def test_the_model_is_offered_the_schemas_of_the_kit(kit, served, client):
+    client.models.generate_content(model="scripted", contents="go", config={"tools": tools(kit)})
+    names = {"parameters_json_schema": "parametersJsonSchema"}  # the SDK writes the first, the API takes both
+    offered = [{names.get(key, key): value for key, value in one.items()} for one in served.last.tools]
+    assert offered == kit.definitions("gemini")
+
+
+def test_cancelling_the_run_ends_the_command(kit, ws, served, client):
+    served.script = [[SLEEP]]
+
+    async def run():
+        chat = client.aio.chats.create(model="scripted", config={"tools": tools(kit)})
+        task = asyncio.create_task(async_answers(kit, await chat.send_message("go")))
+        await asyncio.to_thread(wait_for_start, ws)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert is_cancelled(kit)

@@ -1,0 +1,61 @@
+"""What an adapter says of a framework that is missing or of another version, and that nothing else imports one."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import toolroll
+from toolroll.adapters.requirement import require
+
+ROOT = Path(__file__).parents[2]
+ADAPTERS = ROOT / "src" / "toolroll" / "adapters"
+
+
+def test_a_version_in_range_is_taken():
+    require("dev", "pytest>=9,<100")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "said"),
+    [
+        ("no-such-framework>=1.4,<2", "it is not installed"),
+        ("pytest>=100.2,<101", f"{pytest.__version__} is installed"),
+        ("pytest>=1,<9.0.1", f"{pytest.__version__} is installed"),
+    ],
+)
+def test_another_version_or_none_is_named_with_the_command_that_helps(requirement, said):
+    wanted = f'This adapter needs {requirement}, but {said}. Run: pip install "toolroll[langchain]"'
+    with pytest.raises(ImportError, match=re.escape(wanted)):
+        require("langchain", requirement)
+
+
+def required(module: Path) -> list[tuple[str, str]]:
+    calls = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call)]
+    found = [node.args for node in calls if isinstance(node.func, ast.Name) and node.func.id == "require"]
+    return [tuple(ast.literal_eval(one) for one in arguments) for arguments in found]
+
+
+def test_each_adapter_requires_what_its_extra_installs():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    found = [one for module in ADAPTERS.glob("*.py") for one in required(module)]
+    assert found
+    assert [(extra, requirement) for extra, requirement in found if requirement not in extras[extra]] == []
+
+
+def test_no_framework_is_imported_before_its_adapter():
+    code = "import sys, toolroll.adapters, toolroll.kit; print(sorted({one.partition('.')[0] for one in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"langchain_core", "pydantic", "agents", "anthropic", "smolagents", "agno", "google"} & set(
+        ast.literal_eval(done.stdout)
+    )
+
+
+def test_an_adapter_is_an_attribute_of_the_package():
+    assert toolroll.adapters.requirement.require is require
+    with pytest.raises(AttributeError, match="There is no adapter 'no_such'"):
+        _ = toolroll.adapters.no_such

@@ -1,0 +1,50 @@
+"""`toolroll fleet run`: a task file, its results, and what is wrong said first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_a_task_file_runs_and_resumes(quick: Run, ws: Path, tmp_path: Path) -> None:
+    (ws / "a.txt").write_text("one\n")
+    tasks = tmp_path / "tasks.jsonl"
+    edit = ["edit", {"path": "a.txt", "old": "one", "new": "two"}]
+    lines: list[Any] = [
+        {"id": "good", "setup": ["echo s > s.txt"], "calls": [edit], "check": "grep two a.txt && cat s.txt"},
+        {"id": "bad", "calls": [["read", {"path": "missing.txt"}]]},
+        {"id": "good", "check": "true"},
+        {"id": "nowhere", "base": str(tmp_path / "none"), "check": "true"},
+        {"id": "checked", "check": "grep two a.txt"},
+    ]
+    tasks.write_text("\n".join(map(json.dumps, lines)) + "\nno json\n")
+    picture = tmp_path / "run.svg"
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    status, out, err = quick("fleet", "run", str(tasks), "--width", "1", "--picture", str(picture), **cache)
+    assert status == 1
+    assert err.splitlines() == [
+        f"task: {tasks}, line 3: another task has the id 'good'. The other tasks run.",
+        f"task: {tasks}, line 6: JSON is malformed: invalid character (byte 4). The other tasks run.",
+        f"base: There is no folder {str(tmp_path / 'none')!r} to make a base of.",
+    ]
+    assert out.startswith("4 tasks: 1 passed, 2 failed, 1 error, in ")
+    assert picture.read_text().startswith("<svg")
+    rows = {row["id"]: row for row in map(json.loads, (tmp_path / "tasks.results.jsonl").read_text().splitlines())}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "good": "passed",
+        "bad": "failed",
+        "nowhere": "error",
+        "checked": "failed",
+    }
+    assert rows["good"]["output"] == "two\ns\n"
+    assert "-one\n+two\n" in rows["good"]["patch"]
+    assert (ws / "a.txt").read_text() == "one\n"
+    assert [one for one in (tmp_path / "cache").rglob("*") if one.is_file()] == []
+
+    status, out, err = quick("fleet", "run", str(tasks), "--resume", "--width", "1", **cache)
+    rows = [json.loads(line) for line in (tmp_path / "tasks.results.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows[4:]] == ["nowhere"]

@@ -1,0 +1,163 @@
+"""Leases of a frozen base: isolated, searched by the base's index, limited, and gone at the end."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from toolroll import Fleet, Lease, ToolError
+
+FILES = 110  # enough for an index
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def source(cache: Path) -> Path:
+    """A repository with two commits."""
+    folder = cache / "project"
+    (folder / "sub").mkdir(parents=True)
+    for number in range(FILES):
+        (folder / f"m{number}.py").write_text(f"x{number} = {number}\n")
+    (folder / "sub" / "a.txt").write_text("alpha\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+    (folder / "later.txt").write_text("later\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fleet(source: Path) -> Iterator[Fleet]:
+    limits = {"disk_bytes": 4_000_000, "seconds": 600}
+    with Fleet(source, commit="HEAD", recipe=["echo ready > ready.txt"], limits=limits) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def lease(fleet: Fleet) -> Iterator[Lease]:
+    made = fleet.lease()
+    yield made
+    made.close()
+
+
+def text(kit: Lease, name: str, **arguments: object) -> str:
+    result = kit.call(name, arguments)
+    assert result.ok, result.text
+    return result.text
+
+
+def test_a_base_is_a_commit_with_its_recipe(lease: Lease) -> None:
+    assert text(lease, "read", path="ready.txt") == "1\tready"
+    assert not lease.call("read", {"path": "later.txt"}).ok
+
+
+def test_a_search_sees_what_the_lease_has_changed_and_nobody_else_does(fleet: Fleet, lease: Lease) -> None:
+    text(lease, "edit", path="m3.py", old="x3 = 3", new="y3 = 3")
+    text(lease, "write", path="sub/new.txt", content="y3 too\n")
+    text(lease, "write", path="out.log", content="y3 ignored\n")
+    text(lease, "delete", path="m4.py")
+    assert text(lease, "grep", pattern="y3").splitlines() == ["sub/new.txt", "1:y3 too", "m3.py", "1:y3 = 3"]
+    assert text(lease, "grep", pattern="x3 = 3").startswith("No matches.")
+    assert text(lease, "grep", pattern="x4 = 4").startswith("No matches.")
+    assert text(lease, "find", pattern="{m3,m4,new,out}.*").split() == ["sub/new.txt", "m3.py"]
+    other = fleet.lease()
+    assert text(other, "grep", pattern="[xy]3 = 3") == "m3.py\n1:x3 = 3"
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("rm -r sub", id="a folder is gone"),
+        pytest.param("ln -s m1.py link.py", id="a link"),
+        pytest.param("echo 'm1*' > .ignore", id="an ignore file"),
+        pytest.param("touch -d 2001-01-01 m9.py; echo 'x1 = ' > old.py; touch -d 2001-01-01 old.py", id="old times"),
+        pytest.param("mv sub other; echo x1 > other/x.txt", id="a folder is renamed"),
+    ],
+)
+def test_a_search_is_right_after_any_change(lease: Lease, command: str) -> None:
+    text(lease, "bash", command=command)
+    own = subprocess.run(["ls", "-A", lease.workspace], capture_output=True, text=True, check=True).stdout.split()
+    found = text(lease, "find", pattern="*", limit=500).split()
+    hidden = "m1" if ".ignore" in own else "."
+    files = {one for one in own if not one.startswith((".", hidden)) and one not in ("sub", "other")}
+    assert files <= {one.rstrip("@") for one in found if "/" not in one}
+    lines = text(lease, "grep", pattern="x1 = ", output="files", limit=500).split()
+    assert ("m1.py" in lines) is (hidden == ".")
+
+
+def test_a_command_in_a_lease_can_be_undone(lease: Lease) -> None:
+    said = text(lease, "bash", command="echo new > sub/new.txt; rm m7.py; echo 'x = 1' > m8.py")
+    assert said.endswith("Changed 3 files: m7.py (deleted), m8.py (+1 -1), sub/new.txt (new).")
+    text(lease, "edit", path="m9.py", old="9", new="10", replace_all=True)
+    assert "Changed 1 file: m9.py (+1 -1)." in text(lease, "bash", command="echo changed > m9.py")
+    text(lease, "undo", steps=3)
+    assert lease.changes() == []
+
+
+def test_leases_do_not_mix_and_leave_nothing(fleet: Fleet, source: Path, cache: Path) -> None:
+    """Eight leases at once, a few calls each."""
+
+    def work(number: int) -> list[str]:
+        kit = fleet.lease()
+        try:
+            text(kit, "edit", path="m1.py", old="x1 = 1", new=f"x1 = 'lease {number}'")
+            text(kit, "bash", command=f"echo {number} > own.txt")
+            assert text(kit, "grep", pattern="'lease ") == f"m1.py\n1:x1 = 'lease {number}'"
+            assert text(kit, "bash", command="cat own.txt").split("\n")[0] == str(number)
+            return [one.path for one in kit.changes()]
+        finally:
+            kit.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [["m1.py", "own.txt"]] * 8
+    assert (source / "m1.py").read_text() == "x1 = 1\n"
+    mounts = Path("/proc/self/mountinfo").read_text()
+    assert str(cache) not in mounts
+
+
+def test_a_lease_ends_what_writes_too_much(lease: Lease) -> None:
+    assert (lease.limits.disk_bytes, lease.limits.enforced) == (4_000_000, "per process")  # type: ignore[attr-defined]
+    result = lease.call("bash", {"command": "for i in 1 2 3; do head -c 2000000 /dev/zero > z$i; done; sleep 30"})
+    assert not result.ok
+    assert "its limit is 4,000,000" in result.text
+    assert not lease.call("write", {"path": "more.txt", "content": "more"}).ok
+    text(lease, "bash", command="rm z*")
+    text(lease, "write", path="more.txt", content="more")
+
+
+def test_the_time_of_a_lease_ends(lease: Lease) -> None:
+    text(lease, "ls")
+    lease._started -= 599.5
+    result = lease.call("bash", {"command": "sleep 20"})
+    assert not result.ok
+    assert "The time of this lease is over" in lease.call("ls").text
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"base": "missing"}, "There is no folder"),
+        ({"commit": "no-such-commit"}, "has no commit 'no-such-commit'"),
+        ({"recipe": ["exit 3"]}, r"The recipe fails at 'exit 3' \(status 3\)"),
+    ],
+)
+def test_a_base_that_cannot_be_made_says_why(tmp_path: Path, cache: Path, how: dict[str, object], said: str) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    base = how.pop("base", None)
+    with pytest.raises(ToolError, match=said):
+        Fleet(tmp_path / str(base) if base else tmp_path, **how)  # type: ignore[arg-type]
+    assert list((cache / "cache").rglob("forks-*/1/files/*/a.txt")) == []

@@ -1,0 +1,69 @@
+"""Tasks and workers: every task has one result, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from toolroll.fleet.runner import StartWorker, run_tasks
+from toolroll.fleet.tasks import FleetResult, FleetTask
+from toolroll.fleet.worker import FrozenPlace, WorkerOrder
+from toolroll.host.runtime.launcher import PIPE, start_process
+
+# A worker that ends in the middle of a task when it is told to, once; the file says whether it has done that.
+WORKER = """
+import json, os, sys
+how, mark = sys.argv[1:]
+sys.stdin.readline()
+if how == "never":
+    sys.exit(7)
+print(json.dumps({"ready": "overlay"}), flush=True)
+for line in sys.stdin:
+    task = json.loads(line)
+    if how == "dies" and not os.path.exists(mark):
+        open(mark, "w").close()
+        os.kill(os.getpid(), 9)
+    status = "error" if how == "errs" else "passed"
+    print(json.dumps({"id": task["task"]["id"], "status": status, "attempt": task["attempt"]}), flush=True)
+"""
+
+
+def make_worker(how: str, mark: Path) -> tuple[WorkerOrder, StartWorker]:
+    words = [sys.executable, "-S", "-E", "-c", WORKER, how, str(mark)]
+    return WorkerOrder(f"worker that {how}", 2, [FrozenPlace("", "")]), partial(
+        start_process, words, "/", os.environ, (PIPE, PIPE, 2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("workers", "statuses", "problems"),
+    [
+        (["works", "works"], {"passed"}, []),
+        (["dies"], {"passed"}, ["worker that dies ended with status -9."]),
+        (["dies", "works"], {"passed"}, None),
+        (
+            ["never", "works"],
+            {"passed"},
+            ["worker that never ended with status 7 before it was ready, and is left out."],
+        ),
+        (["never"], {"error"}, ["worker that never ended with status 7 before it was ready, and is left out."]),
+        (["errs"], {"error"}, []),
+    ],
+)
+def test_every_task_has_one_result(
+    tmp_path: Path, workers: list[str], statuses: set[str], problems: list[str] | None
+) -> None:
+    results: list[FleetResult] = []
+    said: list[str] = []
+    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
+    links = [make_worker(how, tmp_path / "mark") for how in workers]
+    run_tasks(tasks, links, retries=1, on_result=results.append, on_problem=said.append)
+    assert sorted(one.id for one in results) == [str(number) for number in range(6)]
+    assert {one.status for one in results} == statuses
+    assert problems is None or said == problems
+    if workers == ["errs"]:
+        assert {one.attempt for one in results} == {2}
