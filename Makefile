@@ -92,7 +92,7 @@ IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExc
 adapters: $(READY) ## run the adapters with the real agent frameworks, in an environment of their own
 	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters
 	$(UV) pip install --quiet --python .venv-adapters/bin/python --require-hashes -r tests/adapters/requirements.txt
-	PYTHONPATH=src .venv-adapters/bin/python -m pytest -m "slow or not slow" -rs $(IGNORE_LEAKS) tests/adapters
+	PYTHONPATH=$(CURDIR)/src .venv-adapters/bin/python -m pytest -m "slow or not slow" -rs $(IGNORE_LEAKS) tests/adapters
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 
