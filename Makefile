@@ -89,10 +89,15 @@ toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runne
 # Some frameworks leave sockets and event loops open, which the tests of toolroll itself must not.
 IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
-adapters: $(READY) ## run the adapters with the real agent frameworks, in an environment of their own
-	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters
-	$(UV) pip install --quiet --python .venv-adapters/bin/python --require-hashes -r tests/adapters/requirements.txt
-	PYTHONPATH=$(CURDIR)/src .venv-adapters/bin/python -m pytest -m "slow or not slow" -rs $(IGNORE_LEAKS) tests/adapters
+adapters: adapters-requirements adapters-deepagents adapters-verifiers ## run the adapters with the real agent frameworks, in environments of their own
+
+adapters-requirements: TESTED := tests/adapters
+adapters-%: TESTED = tests/adapters/test_$*.py
+adapters-%: $(READY)
+	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters-$*
+	$(UV) pip install --quiet --python .venv-adapters-$*/bin/python --require-hashes -r tests/adapters/$*.txt
+	@# Without a plugin that comes with langchain-tests and wants to be configured.
+	PYTHONPATH=$(CURDIR)/src .venv-adapters-$*/bin/python -m pytest -m "slow or not slow" -rs -p no:asyncio $(IGNORE_LEAKS) $(TESTED)
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

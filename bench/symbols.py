@@ -122,8 +122,15 @@ def measure_references(arguments: argparse.Namespace) -> None:
             since = time.monotonic()
             given, by_server = resolve(ours, symbol)
             seconds.append(time.monotonic() - since)
-            if arguments.verbose and given != expected:
-                print(symbol, "more:", sorted(given - expected)[:5], "missing:", sorted(expected - given)[:5])
+            if arguments.verbose and (given != expected or not by_server):
+                print(
+                    "resolved" if by_server else "by name",
+                    symbol,
+                    "more:",
+                    sorted(given - expected)[:5],
+                    "missing:",
+                    sorted(expected - given)[:5],
+                )
             expected, given = expected - {symbol.spot}, given - {symbol.spot}
             for kind in ("all", symbol.kind):
                 counts[kind, "right"] += len(given & expected)

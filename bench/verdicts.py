@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from bench import faults
 from toolroll import Kit
+from toolroll.host.code import verdicts
 from toolroll.text.code.syntax import languages
 
 ALARMS = ("New problem", "does not parse any more", "Imported but not used")
@@ -44,8 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutations", type=int, default=40, metavar="N", help="how many of each kind (default 40)")
     parser.add_argument("--language", choices=tuple(_ENDINGS), default="python", help="of the sources that are mutated")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop the commits after this time")
+    parser.add_argument("--budget", type=float, help="seconds that a verdict may add to a call")
     parser.add_argument("--servers", type=str, default="", metavar="LANGUAGE=PROGRAM", help="a server other than ours")
     options = parser.parse_args(arguments)
+    verdicts.BUDGET_S = options.budget or verdicts.BUDGET_S
     servers = dict([options.servers.split("=")]) if options.servers else None
     with tempfile.TemporaryDirectory(prefix="verdicts-") as scratch:
         tree = Path(scratch, "tree")

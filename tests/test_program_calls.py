@@ -32,6 +32,10 @@ def test_what_it_changes_is_known_and_can_be_undone(kit, ws):
     assert kit.exec("ls").changes == []
 
 
+def test_commands_share_tmp_only_where_it_holds_no_workspace(open_kit, bubblewrap):
+    assert not open_kit(policy=Policy()).share_temp()  # that one is in /tmp
+
+
 def test_it_reads_nothing_unless_it_is_given(kit):
     assert kit.exec(["cat"]).stdout == b""
 

@@ -1,13 +1,14 @@
 """The measure of verdicts, on a small repository: commits that were fine, and faults of each kind."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bench import verdicts
+from bench import faults, verdicts
 
 ENGINE = "import os\n\n\ndef ignite(times):\n    return os.sep * times\n\n\ndef start() -> str:\n    return ignite(2)\n"
 COMMITS = [
@@ -47,3 +48,20 @@ def test_a_fault_of_each_kind_is_caught(tree, monkeypatch):
     monkeypatch.setattr(verdicts, "LEAST_CHARS", 10)
     found = verdicts.run_mutations(tree, 1)
     assert found == dict.fromkeys(verdicts.PYTHON, (1, 0, 1))
+
+
+SOURCES = {
+    "typescript": "export function f(a: number): string {\n  return String(a);\n}\n\nfunction g() {\n  f(1);\n}\n",
+    "go": 'package a\n\nfunc f(a int) string {\n\treturn g(a)\n}\n\nfunc g(a int) string {\n\treturn ""\n}\n',
+    "c": "static int f(int a) {\n    return a;\n}\n\nint g(void) {\n    return f(1);\n}\n",
+}
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_faults_of_other_languages(language):
+    source = SOURCES[language]
+    made = {kind: make(source, random.Random(1)) for kind, make in faults.kinds(language).items()}
+    assert None not in made.values()
+    assert len({source, *made.values()}) == len(made) + 1
+    assert "_misspelled(" in made["undefined name"]
+    assert made["syntax"].count("(") == made["syntax"].count(")") + 1

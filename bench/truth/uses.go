@@ -1,5 +1,5 @@
 // Who uses what, by go/types: each line [path, line, column] of standard input names an object, and is answered by all
-// places of it.
+// places of it. A use of a method of an interface counts as one of those that implement it, and the other way round.
 //
 //	go run bench/truth/uses.go PROJECT
 package main
@@ -34,6 +34,8 @@ type checker struct {
 	known        map[string]*types.Package
 	uses         map[token.Pos]map[token.Pos]bool // by the position of the definition
 	defined      map[place]token.Pos
+	named        map[*types.TypeName]bool
+	related      map[token.Pos][]token.Pos
 }
 
 func main() {
@@ -43,26 +45,33 @@ func main() {
 	fset := token.NewFileSet()
 	module := string(regexp.MustCompile(`(?m)^module\s+(\S+)`).FindSubmatch(text)[1])
 	c := &checker{root, module, fset, importer.ForCompiler(fset, "source", nil), map[string]*ast.File{},
-		map[string]*types.Package{}, map[token.Pos]map[token.Pos]bool{}, map[place]token.Pos{}}
+		map[string]*types.Package{}, map[token.Pos]map[token.Pos]bool{}, map[place]token.Pos{},
+		map[*types.TypeName]bool{}, map[token.Pos][]token.Pos{}}
 	filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
 		_, inner := os.Stat(filepath.Join(dir, "go.mod"))
-		if dir != root && (inner == nil || strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+		if dir != root && (inner == nil || strings.ContainsAny(entry.Name()[:1], "._") || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
 		c.folder(dir)
 		return nil
 	})
+	c.relate()
 	out := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var asked place
 		json.Unmarshal(lines.Bytes(), &[]any{&asked.path, &asked.line, &asked.column})
 		var found [][]any
-		for at := range c.uses[c.defined[asked]] {
-			one := c.place(at)
-			found = append(found, []any{one.path, one.line, one.column})
+		for _, of := range append(c.related[c.defined[asked]], c.defined[asked]) {
+			for at := range c.uses[of] {
+				one := c.place(at)
+				if at == of && of != c.defined[asked] {
+					continue
+				}
+				found = append(found, []any{one.path, one.line, one.column})
+			}
 		}
 		out.Encode(found)
 	}
@@ -134,9 +143,33 @@ func (c *checker) check(name, dir string, names []string, from types.Importer) *
 			if ident.Pos() == object.Pos() {
 				c.defined[c.place(ident.Pos())] = object.Pos()
 			}
+			if name, ok := object.(*types.TypeName); ok {
+				c.named[name] = true
+			}
 		}
 	}
 	return made
+}
+
+// relate links the methods of interfaces with those that implement them.
+func (c *checker) relate() {
+	for name := range c.named {
+		general, ok := name.Type().Underlying().(*types.Interface)
+		if !ok || general.NumMethods() == 0 || !strings.HasPrefix(c.fset.Position(name.Pos()).Filename, c.root) {
+			continue
+		}
+		for other := range c.named {
+			if types.IsInterface(other.Type()) || !types.Implements(types.NewPointer(other.Type()), general) {
+				continue
+			}
+			for at := range general.NumMethods() {
+				method := general.Method(at)
+				found, _, _ := types.LookupFieldOrMethod(types.NewPointer(other.Type()), true, method.Pkg(), method.Name())
+				c.related[method.Pos()] = append(c.related[method.Pos()], found.Pos())
+				c.related[found.Pos()] = append(c.related[found.Pos()], method.Pos())
+			}
+		}
+	}
 }
 
 func (c *checker) place(at token.Pos) place {

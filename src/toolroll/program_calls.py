@@ -109,6 +109,13 @@ class ProgramCalls(ABC):
             token.cancel()
             raise
 
+    def share_temp(self) -> bool:
+        """Give all commands of this kit one `/tmp`, until it is closed; False where each keeps its own.
+
+        To be called before the first command. It needs bubblewrap, and a workspace that is not beneath `/tmp`.
+        """
+        return self.context().shell.share_temp()
+
     def read_bytes(self, path: str) -> bytes:
         """The whole content of a file; it then counts as seen."""
         return self._run("read_bytes", Effect.READ, lambda ctx: ctx.files.data(path, MOST_KEPT, seen=True), path)

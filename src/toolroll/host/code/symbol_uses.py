@@ -11,7 +11,7 @@ from toolroll.host.code.symbol_lookup import SERVER_SECONDS, NamedFile, SymbolLo
 from toolroll.host.lsp.servers import language_of
 from toolroll.result import ToolError
 from toolroll.text.code.syntax import resolution, symbols
-from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol
+from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol, family
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.positions import Positions
 
@@ -119,7 +119,8 @@ class UseFinder:
         self._share(groups, named)
         for group in groups:
             if group.server and len(group.unsure) <= _MAX_UNSURE:
-                group.unsure = [row for row in group.unsure if not self._is_known(row, token)]
+                spots = {row.spot for row in group.unsure}
+                group.unsure = [row for row in group.unsure if not self._is_known(row, spots, token)]
         return groups
 
     def _find_callees(self, name: str, chosen: Sequence[DefinedSymbol]) -> FoundSymbol:
@@ -218,10 +219,14 @@ class UseFinder:
                 if at is not None and at < len(groups):
                     _add(groups[at], row, score)
 
-    def _is_known(self, row: UsePlace, token: CancelToken) -> bool:
-        """Whether a server knows what is used at a place: then it is something else."""
+    def _is_known(self, row: UsePlace, spots: set[tuple[str, int, int]], token: CancelToken) -> bool:
+        """Whether a server knows what is used at a place: then it is something else.
+
+        To clangd an undeclared function of C is declared where it is first called, which is one of these spots.
+        """
         try:
-            return bool(self._lookup.servers.definition(*row.spot, token).found)
+            found = self._lookup.servers.definition(*row.spot, token).found
+            return any((at.path, at.range.line, at.range.character) not in spots for at in found)
         except ToolError as error:
             self._lookup.check_soft(error)
             return False
@@ -230,8 +235,11 @@ class UseFinder:
 def _add(group: SymbolUses, row: UsePlace, score: int) -> None:
     if not group.server:
         (group.uses if score >= LIKELY else group.unsure).append(row)
-    elif group.symbol.owner is not None and row.place.receiver is not None:
-        # What a server does not count may still be a use, if the type of the receiver is unknown to it.
+    elif (group.symbol.owner is not None) == (row.place.receiver is not None) and (
+        group.symbol.owner is not None or (family(group.symbol.tags.language) == "c" and score >= LIKELY)
+    ):
+        # What a server does not count may still be a use: if the type of the receiver is unknown to it, or in C if it
+        # does not find the headers of the file.
         group.unsure.append(row)
 
 

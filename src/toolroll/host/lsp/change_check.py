@@ -19,7 +19,9 @@ def find_caused(
     client: LspClient, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken, deadline: float
 ) -> dict[str, list[Problem]]:
     """The new problems by file; a file that is in `after` alone is one that uses the others, and stays the same."""
-    old_texts = {**after, **before}
+    # clangd says nothing of a text that it has seen last: at the end of the old one a line is added.
+    end = "" if client.offers("diagnosticProvider") else "\n"
+    old_texts = {**after, **{path: f"{text}{end}" for path, text in before.items()}}
     try:
         old = check(client, old_texts, token, deadline)
     finally:  # whatever happened, the server has the texts that the files have

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -89,6 +90,7 @@ def _section(server: LanguageServer, section: str | None) -> Any:
     return found or None
 
 
+_CPP = re.compile(r"^\s*(?:class|namespace|template|using|@interface)\b", re.MULTILINE)
 _MAX_OPEN_DOCUMENTS = 64
 _END_TIMEOUT_S = 0.5  # for a server to end by itself
 _REGISTRATION_TIMEOUT_S = 5.0  # for a server to register further capabilities
@@ -279,19 +281,25 @@ class LspClient:
         self._version += 1
         shown = OpenDocument(path, self.uri(path), text, self._version, self._generation)
         self._published.pop(shown.uri, None)
-        if self.server.headers and path.endswith(".h"):
+        if self.server.headers and path.endswith(".h") and self._is_c_header(path, text):
             self._declare_c_header(path)
         about = {"uri": shown.uri, "version": shown.version, "languageId": language_id(self.server, path)}
         self.connection.notify("textDocument/didOpen", {"textDocument": {**about, "text": text}})
         return shown
 
-    def _declare_c_header(self, path: str) -> None:
-        """Declare a header as C where all other files are C and no file has compiler options.
+    def _is_c_header(self, path: str, text: str) -> bool:
+        """True without compiler options, for a header that is no C++ by its text, where most sources are C."""
+        kinds = [language_id(self.server, one) for one in self.snapshot.files if not one.endswith(".h")]
+        mostly = 2 * sum(kind != "c" for kind in kinds) <= len(kinds)
+        twin = path.removesuffix("h")
+        plain = not any(f"{twin}{end}" in self.snapshot.files for end in ("cc", "cpp", "cxx", "m", "mm"))
+        return not self.snapshot.config and mostly and plain and _CPP.search(text) is None
 
-        Otherwise clangd takes it for C++, where a function of the same name is another one: a rename would miss it.
+    def _declare_c_header(self, path: str) -> None:
+        """Declare a header as C.
+
+        Otherwise clangd takes it for C++, where a function of the same name is another one: its uses would be missed.
         """
-        if self.snapshot.config or any(language_id(self.server, one) != "c" for one in self.snapshot.files):
-            return
         whole = f"{self._root}/{path}"
         command = {"workingDirectory": self._root, "compilationCommand": ["clang", "-xc-header", whole]}
         settings = {"compilationDatabaseChanges": {whole: command}}

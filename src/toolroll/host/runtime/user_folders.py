@@ -23,6 +23,13 @@ def cache_dir() -> str:
     return _find("XDG_CACHE_HOME", ".cache", "Caches")
 
 
+def make_cache_dir(*names: str) -> str:
+    """A folder in the cache, which only the user may read where we make it."""
+    path = os.path.join(cache_dir(), *names)
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
 def _find(variable: str, usual: str, library: str) -> str:
     above = os.environ.get(variable, "")
     if not os.path.isabs(above):  # a relative one would be a folder of the workspace

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolroll.host.network.gate import HostGate
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
+    from toolroll.host.sandbox.bubblewrap import Bubblewrap
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.supervisor import RunningCommand
 
@@ -73,6 +74,7 @@ class SealedText:
             self.fd = -1
 
 
+_TEMPS = ("/tmp", "/var/tmp")  # commands have the second one as a link to the first
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
 Word = str | SealedText  # A word of a command, or a text that it reads
@@ -170,6 +172,7 @@ class CommandLauncher:
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
+        self._shares_temp = False
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
@@ -265,7 +268,7 @@ class CommandLauncher:
 
         return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
-    def temp(self) -> str:
+    def temp(self, place: str | None = None) -> str:
         """The private temporary folder, made when first needed together with the environment that names it."""
         with self._lock:
             self._check()
@@ -274,10 +277,30 @@ class CommandLauncher:
 
                 from toolroll.policy import environment
 
-                self._temp = tempfile.mkdtemp(prefix="toolroll-")
+                self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=place)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
+
+    def share_temp(self) -> bool:
+        """Show the temporary folder as `/tmp` to all commands; False where that cannot be done.
+
+        It needs bubblewrap, a workspace and a cache folder that are not beneath `/tmp`, and to be the first use.
+        """
+        from toolroll.host.files.system import real
+        from toolroll.host.runtime.launcher import is_beneath
+        from toolroll.host.runtime.user_folders import make_cache_dir
+        from toolroll.host.sandbox.bubblewrap import Bubblewrap
+
+        with self._lock:
+            made = self.sandbox()
+            if isinstance(made, Bubblewrap) and self._temp is None:
+                with suppress(OSError):  # a home that cannot be written to
+                    place = make_cache_dir()
+                    shown = (*self._root.folders, self._root.alias, real(place) or place)
+                    if not any(is_beneath(one, temp) for one in shown for temp in _TEMPS):
+                        self._sandbox, self._shares_temp = _show_as_temp(made, self.temp(place)), True
+            return self._shares_temp
 
     def variables(self) -> Mapping[str, str]:
         """The variables that commands get from us."""
@@ -385,6 +408,24 @@ class CommandLauncher:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
+
+
+def _show_as_temp(made: Bubblewrap, folder: str) -> Bubblewrap:
+    """The same sandbox, but a folder is at `/tmp` in place of an empty one for each command; `made` is used no more.
+
+    Nothing else may be mounted beneath `/tmp`: a command could move the folders above such a mount.
+    """
+
+    class SharedTempBubblewrap(type(made)):  # type: ignore[misc]  # its module is imported with the first command
+        def _view(self, access: AccessRules) -> tuple[str, ...]:
+            words: tuple[str, ...] = super()._view(access)
+            at = next(i for i, word in enumerate(words) if word == _TEMPS[0] and words[i - 1] == "--tmpfs")
+            sized = words[at - 3 : at - 2] == ("--size",)
+            return *words[: at - (5 if sized else 1)], "--bind", folder, *words[at:]
+
+    shared = SharedTempBubblewrap.__new__(SharedTempBubblewrap)
+    shared.__dict__.update(made.__dict__)
+    return shared
 
 
 def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:

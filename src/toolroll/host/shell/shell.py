@@ -93,6 +93,7 @@ class Shell:
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self.dial = self._launcher.dial  # reaches what commands serve
+        self.share_temp = self._launcher.share_temp  # one /tmp for all commands
         self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []

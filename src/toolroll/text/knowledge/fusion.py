@@ -58,7 +58,8 @@ def fuse(
     spread = max(max(near.values()) - last, _MIN_SPREAD)
     made = {number: score / most for number, score in words.items()}
     if unknown is not None:
-        made |= {number: _WORDS_WEIGHT * score for number, score in made.items() if number not in unknown}
+        known = made.keys() - set(unknown)
+        made |= {number: _WORDS_WEIGHT * made[number] for number in known}
     for number, cosine in near.items():
         if cosine >= MIN_SIMILARITY or number in words:
             meaning = (1 - _WORDS_WEIGHT) * (cosine - last) / spread

@@ -75,9 +75,7 @@ class References:
             lines += [f"{one} (in {one.within})" if self.kind != "uses" else str(one) for one in group.uses[:left]]
             left -= min(left, len(group.uses))
             if group.unsure:
-                lines.append(
-                    f"{len(group.unsure)} more by name: may include others, the type before the dot is unknown"
-                )
+                lines.append(f"{len(group.unsure)} more by name: may include others, what they stand on is unknown")
                 lines += map(str, group.unsure[:_MOST_UNSURE])
         return "\n".join(lines)
 

@@ -1,0 +1,128 @@
+"""The runtime for verifiers, by what its own runtimes do: `make adapters`."""
+
+import asyncio
+import os
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+pytest.importorskip("verifiers", reason="verifiers is missing: run `make adapters`")
+
+from verifiers.v1.errors import SandboxError
+from verifiers.v1.runtimes import RuntimeInfo, SubprocessConfig, make_runtime
+
+from tests.adapters.escapes import find_escapes
+from tests.host.sandbox.test_probes import ground
+from toolroll.adapters.verifiers import runtime
+
+pytestmark = pytest.mark.slow
+
+
+def with_runtime(use, *given, **options):
+    async def run():
+        async with runtime(*given, **options) as box:
+            return await use(box)
+
+    return asyncio.run(run())
+
+
+async def contract(box):
+    """What a runtime does, in one value."""
+    await box.write("a/b.bin", bytes(range(256)))
+    await box.write("/tmp/vf-test/c", b"c")
+    box.env = {"TASK": "1", "OVER": "task"}
+    view = box.with_env({"TASK": "2"})
+    ran = [
+        await box.run(["sh", "-c", "echo $TASK$OVER; echo e >&2; exit 3"], {"OVER": "call"}),
+        await view.run(["sh", "-c", "echo $TASK$OVER"], {}),
+        await box.run(["cat", "/tmp/vf-test/c"], {}),
+    ]
+    errors = []
+    for path, most in (("missing", None), ("missing", 5), ("a/b.bin", 255), ("a", None)):
+        try:
+            await box.read(path, most)
+        except (SandboxError, OSError) as error:
+            errors.append(isinstance(error, SandboxError) or most is None)
+    found = [len(await box.read("a/b.bin")), len(await box.read("a/b.bin", 256)), await box.read("/tmp/vf-test/c")]
+    return [(one.exit_code, one.stdout, one.stderr) for one in ran], errors, found, await box.alive()
+
+
+def test_it_does_what_the_subprocess_runtime_does():
+    async def own():
+        box = make_runtime(SubprocessConfig())
+        await box.start()
+        try:
+            return await contract(box)
+        finally:
+            await box.stop()
+
+    assert with_runtime(contract) == asyncio.run(own())
+
+
+def test_what_a_trace_keeps_of_it():
+    from pydantic import TypeAdapter
+
+    async def use(box):
+        return TypeAdapter(RuntimeInfo).validate_json(box.info.model_dump_json()), box.box.workspace
+
+    info, workspace = with_runtime(use)
+    assert (info.type, info.id) == ("subprocess", workspace)
+    assert not os.path.exists(workspace)
+
+
+def test_background_programs_and_cancelled_ones_end():
+    async def use(box):
+        await box.run_background(["sh", "-c", "echo up; sleep 60"], {}, "server.log")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(box.run(["sleep", "60"], {}), 0.5)
+        return await box.read("server.log")
+
+    began = time.monotonic()
+    assert with_runtime(use) == b"up\n"
+    assert time.monotonic() - began < 20
+
+
+def test_no_trial_gets_out(tmp_path):
+    with ground(tmp_path / "ground") as here:
+
+        async def use(box):
+            loop = asyncio.get_running_loop()
+            wait = lambda one: asyncio.run_coroutine_threadsafe(one, loop).result()  # noqa: E731
+            run = lambda script: wait(box.run(["bash", "-c", script], {})).stdout  # noqa: E731
+            read = lambda path: wait(box.read(path))  # noqa: E731
+            write = lambda path, data: wait(box.write(path, data))  # noqa: E731
+            return await asyncio.to_thread(find_escapes, here, run, read, write)
+
+        assert with_runtime(use, here.ws) == set()
+        assert sorted(os.listdir(here.ws)) == ["key", "out"]  # the runtime had a fork of it
+
+
+class Model(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"answer")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_only_the_named_port_of_this_machine_is_reached():
+    ask = "from urllib.request import urlopen as u; print(u('http://127.0.0.1:%d/v1', b'x', timeout=5).read())"
+
+    async def use(box):
+        ports = [one.server_address[1] for one in servers]
+        return [(await box.run(["python3", "-c", ask % port], {})).stdout for port in ports]
+
+    servers = [HTTPServer(("127.0.0.1", 0), Model) for _ in range(2)]
+    for one in servers:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    try:
+        found = with_runtime(use, network=f"127.0.0.1:{servers[0].server_address[1]}")
+    finally:
+        for one in servers:
+            one.shutdown()
+            one.server_close()
+    assert found == ["b'answer'\n", ""]
