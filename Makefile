@@ -97,7 +97,7 @@ adapters-%: $(READY)
 	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters-$*
 	$(UV) pip install --quiet --python .venv-adapters-$*/bin/python --require-hashes -r tests/adapters/$*.txt
 	@# Without a plugin that comes with langchain-tests and wants to be configured.
-	PYTHONPATH=src .venv-adapters-$*/bin/python -m pytest -m "slow or not slow" -rs -p no:asyncio $(IGNORE_LEAKS) $(TESTED)
+	PYTHONPATH=$(CURDIR)/src .venv-adapters-$*/bin/python -m pytest -m "slow or not slow" -rs -p no:asyncio $(IGNORE_LEAKS) $(TESTED)
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

@@ -38,6 +38,12 @@ def test_what_the_call_does_not_show_is_asked_on_its_own(kit, more):
     assert paused.approver(*CALL, approved=True)(asked) is True
 
 
+def test_an_agreement_covers_no_other_tool_that_its_program_calls_with_the_same_arguments(kit):
+    asked = ApprovalRequest("terminal", Effect.SHELL, CALL[1], "needs approval")
+    with pytest.raises(NeedsApprovalError):
+        PausedCalls(kit).approver(*CALL, approved=True)(asked)
+
+
 @pytest.mark.parametrize(
     ("policy", "call", "asks"),
     [

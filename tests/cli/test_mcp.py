@@ -84,7 +84,7 @@ def request(number: int, method: str, **params: object) -> bytes:
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (("--lazy",), ["find_tools", "call_tool", "call_read_tool"]),
+        (("--lazy", "--code-mode"), ["python", "find_tools", "call_tool", "call_read_tool"]),
         (("--tools", "stat, read"), ["stat", "read"]),
         (("-d", "cdd", "--mode", "thinking"), ["read", "glob", "grep"]),
     ],

@@ -101,9 +101,10 @@ def test_a_command_that_does_not_exist_refuses(open_kit):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"event": "during", "command": "x"}, "hook"),
+        ({"event": "during", "command": "x"}, "There are: before, after"),
         ({"event": "before"}, "command"),
-        ({"event": "before", "command": ""}, "hook"),
+        ({"event": "before", "command": " "}, "The command is empty"),
+        ({"event": "before", "command": "'x"}, "No closing quotation"),
         ({"event": "before", "command": "x", "tool": "y"}, "tool"),
         ({"event": "before", "command": "x", "timeout": 0}, "timeout"),
     ],

@@ -442,3 +442,16 @@ def test_the_client_is_asked_about_a_host_that_a_command_wants_while_its_call_wa
     backend.close()
     assert peer.asked == ["network: a command wants to reach two.example.com"]
     assert "Commands may not reach two.example.com." in answer["content"][0]["text"]
+
+
+def test_the_client_of_a_program_is_asked_about_its_calls(ws, tmp_path):
+    """In code mode calls come from another thread, and another client may wait for a call of its own."""
+
+    def open_kit(_folder, approve):
+        return Kit(ws, state_dir=tmp_path / "state", code_mode=True, approve=approve)
+
+    backend, peer, other = KitBackend(open_kit), AskedPeer(), AskedPeer()
+    backend._calling.append(other)
+    backend.call("python", {"code": "tools.fetch('https://example.org/')"}, peer)
+    backend.close()
+    assert (len(peer.asked), other.asked) == (1, [])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context, Deferred
     from toolroll.host.forks.fork import Fork
     from toolroll.host.search.search import Search
+    from toolroll.host.shell.shell import Shell
     from toolroll.steps import Proceed, Step
 
 _OF_CALLS = tuple(one.name for one in fields(Limits))
@@ -48,6 +49,7 @@ class Lease(ForkedKit):
             cast("Deferred", services.search).open_by(self._open_search)
             cast("Deferred", services.capture).open_by(self._open_capture)
             keep_no_objects(services.git)
+            cast("Deferred", services.shell).open_by(self._open_shell)
 
     def _open_search(self) -> Search:
         from toolroll.host.fleet.lease_search import LeaseIndex
@@ -56,6 +58,13 @@ class Lease(ForkedKit):
         own, pool = self._services, self._pool
         made = Search(own.root, limits=self.limits, policy=self.policy, launcher=own.launcher)
         made.index = LeaseIndex(pool.index, self._upper, pool.frozen_ns) if pool.index is not None else None
+        return made
+
+    def _open_shell(self) -> Shell:
+        """The shell, which need not look for the repositories in the base again."""
+        made = self._services._open_shell(self.dialect.profile.commands)
+        for own, known in zip(made._launcher._auto_run, self._pool.auto_run, strict=True):
+            own._nested = known._nested
         return made
 
     def _open_capture(self) -> Capture:

@@ -21,6 +21,7 @@ from toolroll.steps import ConcurrencyLimit
 
 if TYPE_CHECKING:
     from toolroll.forked_kit import ForkedKit
+    from toolroll.host.approval.auto_run import AutoRunFiles
     from toolroll.host.forks.fork import Fork
     from toolroll.host.search.index.live import LiveIndex
     from toolroll.host.settings import Settings
@@ -70,12 +71,20 @@ class PoolKit(Kit):
         self.frozen_ns = time.time_ns()
         if self.index is not None:
             self.index.wait_until_complete(_INDEX_SECONDS)
-        _ = self.listing
+        _ = self.listing, self.auto_run
 
     @property
     def index(self) -> LiveIndex | None:
         """The index of the base, if there is one."""
         return self._services.search.index
+
+    @cached_property
+    def auto_run(self) -> list[AutoRunFiles]:
+        """The files of the base that other programs run by themselves, looked for once."""
+        found = self._services.shell._launcher._auto_run
+        for one in found:
+            one.scan()
+        return found
 
     @cached_property
     def listing(self) -> FrozenListing:

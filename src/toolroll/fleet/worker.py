@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from toolroll.fleet.lease import Lease
 
 
+# Tasks without an agent at once: they do not wait for a model, and every open lease makes each command slower, for the
+# sandbox reads the table of mounts.
+_MAX_BUSY = 8
+
+
 class FrozenPlace(msgspec.Struct, frozen=True):
     """Where a frozen base is, and the folder of its state."""
 
@@ -68,15 +73,21 @@ def serve(
             pool.warm_up()
         say(_try_lease(pools[0].lease, why_no_overlays))
 
-        def run(line: bytes) -> None:
-            given = msgspec.json.decode(line, type=TaskOrder)
+        def run(given: TaskOrder) -> None:
             result = run_task(given.task, pools[given.base].lease, run_agent)
             result.attempt, result.worker = given.attempt, order.name
             say(result)
 
-        with ThreadPoolExecutor(order.width, "toolroll lease") as threads:
-            for line in source:
-                threads.submit(run, line)
+        with ThreadPoolExecutor(order.width) as patient, ThreadPoolExecutor(min(order.width, _MAX_BUSY)) as busy:
+            try:
+                for line in source:
+                    given = msgspec.json.decode(line, type=TaskOrder)
+                    (patient if given.task.agent else busy).submit(run, given)
+            except BaseException:  # a signal: what has begun ends with its kit
+                for threads in (patient, busy):
+                    threads.shutdown(wait=False, cancel_futures=True)
+                closing.close()
+                raise
 
 
 def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +44,9 @@ class CommandHook:
     """One command of the configuration. It reads the workspace and the system, writes nothing and has no network."""
 
     def __init__(self, settings: HookSettings, launcher: Launcher, root: Root, guard: Guard) -> None:
-        import shlex
-
         self._settings, self._launcher, self._root, self._guard = settings, launcher, root, guard
         self._patterns = settings.tools.split("|")
-        self._words = [os.path.expanduser(one) for one in shlex.split(settings.command)]
+        self._words = settings.words()
 
     def before(self, call: Any) -> Mapping[str, Any] | str | None:
         """Other arguments for the call, why it is refused, or None."""
@@ -96,9 +93,9 @@ class CommandHook:
         try:
             process = self._launcher.start(argv, access, cwd=self._root.fd, stdin=given, stdout=printed, stderr=errors)
             status = wait_for(process, self._settings.timeout)
-            with suppress(ProcessLookupError, PermissionError):
+            if status is None:
                 os.killpg(process.pid, signal.SIGKILL)  # with all that it started
-            wait_for(process, self._settings.timeout)
+                process.wait()
             return status, _read(printed), _read(errors)
         finally:
             for one in (given, printed, errors):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -148,11 +148,11 @@ class Context:
 
         return Converter(lambda: self.commands.tier, self.token, self.progress, TextCache(self.files.state))
 
-    def search_documents(self, search: Search) -> DocumentSearch:
-        """Searches the texts of documents on behalf of this call."""
+    def search_documents(self, search: Search, named: Sequence[str]) -> DocumentSearch:
+        """Searches the texts of documents that paths or globs name, on behalf of this call."""
         from toolroll.host.convert.document_search import DocumentSearch
 
-        return DocumentSearch(self.files, search, self.converter, self.call)
+        return DocumentSearch(self.files, search, self.converter, self.call, named)
 
     @property
     def projects(self) -> Projects:

@@ -46,12 +46,23 @@ class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A command that runs before or after calls."""
 
     event: Literal["before", "after"]
-    command: Annotated[str, msgspec.Meta(min_length=1)]
+    command: str
     """The program and its arguments, in quotes as a shell has them."""
     tools: str = "*"
     """Names of tools with wildcards, separated by `|`."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 10.0
     """In seconds."""
+
+    def words(self) -> list[str]:
+        """The program and its arguments."""
+        import shlex
+
+        return [os.path.expanduser(one) for one in shlex.split(self.command)]
+
+    def __post_init__(self) -> None:
+        """Refuse a command that has no words, or a quote without its end."""
+        if not self.words():
+            raise ValueError("The command is empty")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

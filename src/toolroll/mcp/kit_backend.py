@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 from toolroll import __version__
@@ -91,7 +92,7 @@ class KitBackend:
             self._root_known.set()
         self._folder: str | None = None
         self._closed = False
-        self._peers = threading.local()
+        self._peer: ContextVar[Peer | None] = ContextVar("peer", default=None)  # also in threads of its call
         self._calling: list[Peer] = []
         self._one_client = one_client
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
@@ -167,13 +168,13 @@ class KitBackend:
         try:
             if not kit.has(name):
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
-            self._peers.current = peer
+            self._peer.set(peer)
             self._calling.append(peer)
             _add_turns(kit, peer.meta.get(TURNS))
             tools = profile.tools or "" if self._by_client else ""
             result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
         finally:
-            self._peers.current = None
+            self._peer.set(None)
             if peer in self._calling:
                 self._calling.remove(peer)
             self._give_back(peer.token)
@@ -325,7 +326,7 @@ class KitBackend:
         from toolroll.host.approval.request import CannotAskError
         from toolroll.mcp import approval
 
-        peer: Peer | None = getattr(self._peers, "current", None)
+        peer = self._peer.get()
         if peer is None and (self._one_client or len(self._calling) == 1):  # what a command does, while its call waits
             peer = next(reversed(self._calling), None)
         try:

@@ -37,8 +37,10 @@ def return_hint(function: Callable[..., Any]) -> Any:
 
 
 def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
-    text = f"{name}: {_written(schema)}"
-    return text if required else f"{text} = {schema.get('default')!r}"
+    text, default = f"{name}: {_written(schema)}", schema.get("default")
+    if required:
+        return text
+    return f"{text} = {default!r}" if default is not None or text.endswith("None") else f"{text} | None = None"
 
 
 def _written(schema: Mapping[str, Any]) -> str:

@@ -26,6 +26,8 @@ def test_documents_that_are_named_are_searched_as_text(kit, put, ws):
         return kit.call("grep", {"pattern": pattern, "path": "docs", **arguments})
 
     assert find("Harbours").text.startswith("No matches.")  # a search that names no document opens none
+    assert find("Harbours", include="!*.md").text.startswith("No matches.")
+    assert find("Harbours", include="!*.docx").text.startswith("No matches.")
     named = find(include="*.{pdf,xlsx,ipynb,docx,md}")
     assert named.text.splitlines() == [
         "docs/pilot.pdf p. 2",

@@ -66,7 +66,7 @@ def test_by_content(data: bytes, path: str, format: Format | None) -> None:
 
 def test_what_is_read_and_searched_as_text_is_converted() -> None:
     assert all(formats.of_name(f"a{suffix}") for suffix in file_types.TEXT_DOCUMENTS)
-    searched = [suffix for suffix in formats.BY_SUFFIX if file_types.DOCUMENT.search(f"a{suffix}")]
+    searched = [suffix for suffix in formats.BY_SUFFIX if file_types.NAMES_DOCUMENTS.match(f"a{suffix}")]
     assert set(formats.BY_SUFFIX) - set(searched) == {
         one for one, made in formats.BY_SUFFIX.items() if made is formats.AUDIO
     }

@@ -122,8 +122,11 @@ def test_bad_files_are_named_and_the_rest_of_a_folder_is_added(kit: Kit) -> None
 @pytest.mark.slow
 def test_a_spreadsheet_with_a_million_rows_is_bounded(kit: Kit) -> None:
     (Path(kit.workspace) / "rows.xlsx").write_bytes(files.many_rows(1_000_000))
-    (Path(kit.workspace) / "good.md").write_text("Lanterns.")
-    assert add(kit, ".").startswith("Added good.md (1 piece).\nNot added: 1 too large (rows.xlsx).")
+    said = "500000 of 1000000 rows of sheet Rows are left out: save what matters as CSV."
+    assert f"\nrows.xlsx: {said}" in add(kit, "rows.xlsx")
+    shown = kit.call("read", {"path": "rows.xlsx", "limit": 3})
+    assert shown.text.startswith("1\t[sheet 1: Rows]\n2\t| 0 |\n3\t| --- |\n")
+    assert f"({said})" in shown.text
 
 
 def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,9 +159,13 @@ def _make_worker(
 
 def _work(args: Namespace) -> int:
     """The worker's side: orders on stdin, results on stdout."""
+    import resource
+
     from toolroll import allow_overlays
 
     why = allow_overlays()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors
     from toolroll.fleet.worker import serve
 
     out = os.fdopen(os.dup(1), "wb")

@@ -79,6 +79,9 @@ class ConversionOutput:
         if title and title.strip():
             self._write("title", " ".join(title.split())[:500])
 
+    def note(self, text: str) -> None:
+        self._write("note", text)
+
     def scanned(self, page: int) -> None:
         self._write("scanned", page)
 

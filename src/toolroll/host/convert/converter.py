@@ -72,6 +72,7 @@ class _ChildOutput:
 
     parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
+    notes: list[str] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
     failure: tuple[str, int] | None = None
 
@@ -117,7 +118,7 @@ class Converter:
 
     def _convert(self, data: bytes, path: str, format: Format) -> Converted:
         collected = self._run(data, path, format, len(data) // _MEGABYTE)
-        made = Converted(format, collected.parts, collected.title)
+        made = Converted(format, collected.parts, collected.title, collected.notes)
         if collected.scanned:
             self._read_scanned(data, path, collected.scanned, made)
         if not made.parts:
@@ -195,6 +196,8 @@ class Converter:
                     collected.parts.append(DocumentPart(_clean(text).strip(), page, _clean(title)))
                 case ["title", str(title)]:
                     collected.title = _clean(title)
+                case ["note", str(text)]:
+                    collected.notes.append(_clean(text))
                 case ["scanned", int(page)]:
                     collected.scanned.append(page)
                 case ["progress", int(done), int(total)]:

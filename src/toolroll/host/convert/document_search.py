@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import lines, notebook
 from toolroll.text.knowledge.passages import name_page
 from toolroll.text.names import show_name
-from toolroll.text.search.file_types import DOCUMENT, DOCUMENT_GLOB
+from toolroll.text.search.file_types import DOCUMENT_EXTENSION
 
 if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
@@ -33,11 +33,15 @@ _GIVEN_UP = (ErrorCode.CANCELLED, ErrorCode.TIMEOUT)
 class DocumentSearch:
     """Searches the documents in a scope, and the other files in it by `search`, on behalf of one call."""
 
-    def __init__(self, files: Workspace, search: Search, converter: Converter, call: Call) -> None:
+    def __init__(
+        self, files: Workspace, search: Search, converter: Converter, call: Call, named: Sequence[str]
+    ) -> None:
+        """`named` are the paths and globs that say which kinds of documents are searched."""
         self._files = files.at(".")
         self._search = search
         self._converter = converter.without_progress()
         self._call = call
+        self._extensions = sorted({one.lower() for glob in named for one in DOCUMENT_EXTENSION.findall(glob)})
         self._places: dict[str, list[str]] = {}  # the page of each line, by document
         self._failed: list[str] = []
 
@@ -51,13 +55,15 @@ class DocumentSearch:
 
     def _grep(self, query: Query, scope: Scope, limit: int | None, token: CancelToken, *, lenient: bool) -> GrepResult:
         found = GrepResult([], 0, 0, True, None, Survey())
-        if DOCUMENT.search(scope.path) and self._files.tree.is_file(scope.path):
+        if DOCUMENT_EXTENSION.search(scope.path) and self._files.tree.is_file(scope.path):
             paths, complete, alone = ["/".join(self._files.key(scope.path))], True, True
         else:
-            others = replace(scope, exclude=(*scope.exclude, DOCUMENT_GLOB))
+            others = replace(scope, exclude=(*scope.exclude, *(f"*.{one}" for one in self._extensions)))
             found = _ask(self._search, lenient)(query, others, limit=limit, token=token)
             listed = self._search.find("**", scope, token=token)
-            every = [one.path for one in listed.entries if one.kind == "file" and DOCUMENT.search(one.path)]
+            ends = tuple(f".{one}" for one in self._extensions)
+            every = [one.path for one in listed.entries if one.kind == "file" and one.path.lower().endswith(ends)]
+            every = list(filter(self._search.may_read, every))
             paths, complete, alone = every[:_MAX_DOCUMENTS], listed.complete and len(every) <= _MAX_DOCUMENTS, False
         with tempfile.TemporaryDirectory(prefix="toolroll-documents-") as folder:
             complete = self._write_texts(folder, paths, alone) and complete

@@ -28,7 +28,6 @@ _MESSAGES: dict[str, tuple[ErrorCode, str]] = {
         ErrorCode.VALIDATION,
         "declares entities of XML, which no such document needs and no text is made from. Save it again.",
     ),
-    "cells": (ErrorCode.TOO_LARGE, "has more than {cells} cells. Save the sheets that matter as CSV."),
     "output": (ErrorCode.TOO_LARGE, "holds more text than is read at once. Split it."),
     "pixels": (ErrorCode.TOO_LARGE, "has {number} pixels; at most {pixels} are read. Make it smaller."),
     "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are converted. Cut it into parts."),
@@ -50,7 +49,6 @@ def make_error(name: str, number: int, path: str, format: Format) -> ToolError:
         number=number,
         pages=limits.PAGES,
         entries=limits.ENTRIES,
-        cells=limits.CELLS,
         pixels=limits.PIXELS,
         minutes=limits.MINUTES,
     )

@@ -24,6 +24,7 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result
 
 _MAX_REQUEST_BYTES = 16 << 20
+_MAX_NAME_CHARS = 100  # of a tool, in the count of calls
 
 
 class CallRequest(msgspec.Struct, frozen=True):
@@ -143,7 +144,7 @@ class CodeCalls:
             self._left_calls -= 1
         if self._left_calls < 0:
             return _error(ErrorCode.TOO_LARGE, "The program has made as many calls as it may. The tools are closed.")
-        self.made[request.name] += 1
+        self.made[request.name[:_MAX_NAME_CHARS]] += 1
         result = self._answer(request, self._token.within(self._token.remaining()))
         if result.error is not None:
             return _error(result.error.code, result.text)

@@ -11,10 +11,11 @@ TEXT_DOCUMENTS = (
     *(".bmp", ".tif", ".tiff"),
 )
 """Files that are shown as the text in them."""
-_EXTENSIONS = [one[1:] for one in (*TEXT_DOCUMENTS, ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ipynb")]
-DOCUMENT = re.compile(rf"[.{{,](?:{'|'.join(_EXTENSIONS)})(?=[,}}]|$)", re.IGNORECASE)
-"""In a path or a glob, the end of files that are searched as the text in them."""
-DOCUMENT_GLOB = f"*.{{{','.join(_EXTENSIONS)}}}"
+_SEARCHED = "|".join(one[1:] for one in (*TEXT_DOCUMENTS, ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ipynb"))
+DOCUMENT_EXTENSION = re.compile(rf"[.{{,]({_SEARCHED})(?=[,}}]|$)", re.IGNORECASE)
+"""In a path or a glob, an extension of files that are searched as the text in them."""
+NAMES_DOCUMENTS = re.compile(f"(?!!).*{DOCUMENT_EXTENSION.pattern}", re.IGNORECASE)
+"""A path or glob that asks for such files; not one that leaves them out."""
 
 # Where a type has more or other extensions than its own name.
 _GLOBS = {

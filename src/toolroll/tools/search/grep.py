@@ -17,7 +17,7 @@ from toolroll.host.search.grep_report import (
 )
 from toolroll.host.search.search import Query, Scope
 from toolroll.schema import Field, FilePath
-from toolroll.text.search.file_types import DOCUMENT, glob_of
+from toolroll.text.search.file_types import NAMES_DOCUMENTS, glob_of
 from toolroll.tool import Effect, tool
 
 
@@ -56,9 +56,9 @@ def grep(
     search, where = ctx.search.of(*ctx.files.where(path))
     within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
     scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
-    engine = ctx.search_documents(search) if any(map(DOCUMENT.search, (path, *within, *kinds))) else search
-    ask = engine.grep_leniently if lenient else engine.grep
-    window = RowWindow(offset, limit, output, unit, numbers)
+    named = list(filter(NAMES_DOCUMENTS.match, (path, *within, *kinds)))
+    engine = ctx.search_documents(search, named) if named else search
+    ask, window = engine.grep_leniently if lenient else engine.grep, RowWindow(offset, limit, output, unit, numbers)
     also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
     found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
     keep_rows(found, query, compiled, also, without, alone=only_matching and output == "content")

@@ -17,10 +17,11 @@ _XML = (".xml", ".rels", ".opf", ".vml")
 _CHUNK = 1 << 20
 
 
-def open_archive(file: BinaryIO, *, markup: bool = False) -> zipfile.ZipFile:
+def open_archive(file: BinaryIO, *, markup: bool = False, xml: int = limits.XML) -> zipfile.ZipFile:
     """The archive, unpacked once within the limits; ConversionError for one that is a bomb, protected, or none at all.
 
-    XML in it may not declare a document type, unless it is `markup` for browsers, where that is usual.
+    XML in it may not declare a document type, unless it is `markup` for browsers, where that is usual. All of it has at
+    most so many bytes as `xml`.
     """
     if is_encrypted(file):
         raise ConversionError("password")
@@ -29,15 +30,15 @@ def open_archive(file: BinaryIO, *, markup: bool = False) -> zipfile.ZipFile:
     if data.count(_DIRECTORY) > limits.ENTRIES:
         raise ConversionError("entries")
     archive = zipfile.ZipFile(file)
-    total = xml = 0
+    total = found = 0
     for entry in archive.infolist():
         if entry.flag_bits & 1:
             raise ConversionError("password")
         is_xml = entry.filename.lower().endswith(_XML)
         size = _unpacked(archive, entry, limits.UNPACKED - total, declares=is_xml and not markup)
         total += size
-        xml += size if is_xml else 0
-        if xml > limits.XML:
+        found += size if is_xml else 0
+        if found > xml:
             raise ConversionError("unpacked")
     return archive
 

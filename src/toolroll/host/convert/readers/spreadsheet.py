@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import Any, BinaryIO
 
 from toolroll.host.convert import limits
@@ -19,20 +20,26 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
 
     if file.read(2) == _ZIP or is_encrypted(file):
         file.seek(0)
-        open_archive(file)
+        open_archive(file, xml=limits.UNPACKED)  # it is read cell by cell
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)
     except PasswordError as error:
         raise ConversionError("password") from error
     sheets = [(at, one.name) for at, one in enumerate(book.sheets_metadata, 1) if one.typ == SheetTypeEnum.WorkSheet]
-    cells = 0
+    left = limits.CELLS
     for done, (number, name) in enumerate(sheets, 1):
         sheet = book.get_sheet_by_index(number - 1)
-        cells += sheet.height * sheet.width
-        if cells > limits.CELLS:
-            raise ConversionError("cells")
-        output.part(table([[format_value(cell) for cell in row] for row in sheet.iter_rows()]), number, name)
+        rows = min(sheet.height, left // max(sheet.width, 1))
+        left -= rows * sheet.width
+        first = islice(sheet.iter_rows(), rows)
+        output.part(table([[format_value(cell) for cell in row] for row in first]), number, name)
+        if rows < sheet.height:
+            more = f" and {len(sheets) - done} more sheets are left out" if done < len(sheets) else " are left out"
+            output.note(
+                f"{sheet.height - rows} of {sheet.height} rows of sheet {name}{more}: save what matters as CSV."
+            )
+            break
         output.progress(done, len(sheets))
 
 
