@@ -31,10 +31,15 @@ def find_caused(
     found: dict[str, list[Problem]] = {}
     for path, problems in new.items():
         known = old.get(path)
-        if isinstance(problems, list) and isinstance(known, list):
+        if isinstance(problems, list) and isinstance(known, list) and not any(map(_is_header_missing, problems)):
             reports = FileReport(path, old_texts[path], known), FileReport(path, after[path], problems)
             found[path] = [one for one in find_new_problems(*reports) if _is_sure(one, client.server.sure)]
     return found
+
+
+def _is_header_missing(problem: Problem) -> bool:
+    """Whether a file of C does not find what it includes: then hardly any error in it is sure."""
+    return problem.code.startswith("pp_file_not_found")
 
 
 def _is_sure(problem: Problem, sure: str) -> bool:

@@ -78,7 +78,7 @@ SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("tsc", "typescript", "TypeScript and JavaScript", "npm install -g typescript@7",
         ("--lsp", "--stdio"), _SCRIPT, ("tsconfig.json", "jsconfig.json", "package.json"),
         ("node_modules", "node_modules/@types"), also=(".json",), local="node_modules/.bin",
-        sure=r"(?!2307|2339|2792|7016)",  # modules that are not installed, and properties made at run time
+        sure=r"(?!2307|2339|2792|70(06|16|31))",  # modules that are not installed, and properties made at run time
         # Otherwise it downloads types for every import, and renames an imported name in one file only.
         settings={"typescript": {
             "disableAutomaticTypeAcquisition": True, "preferences": {"useAliasesForRenames": False},
