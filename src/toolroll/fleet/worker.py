@@ -79,9 +79,15 @@ def serve(
             say(result)
 
         with ThreadPoolExecutor(order.width) as patient, ThreadPoolExecutor(min(order.width, _MAX_BUSY)) as busy:
-            for line in source:
-                given = msgspec.json.decode(line, type=TaskOrder)
-                (patient if given.task.agent else busy).submit(run, given)
+            try:
+                for line in source:
+                    given = msgspec.json.decode(line, type=TaskOrder)
+                    (patient if given.task.agent else busy).submit(run, given)
+            except BaseException:  # a signal: what has begun ends with its kit
+                for threads in (patient, busy):
+                    threads.shutdown(wait=False, cancel_futures=True)
+                closing.close()
+                raise
 
 
 def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
