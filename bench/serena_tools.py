@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bench.aider_map import Aider
@@ -49,6 +50,7 @@ class Tools:
         return said
 
     def _open(self) -> Any:
+        sys.modules.setdefault("webview", ModuleType("webview"))  # for windows, which are not opened
         from serena.agent import SerenaAgent
         from serena.config.serena_config import SerenaConfig
 
@@ -63,7 +65,7 @@ class Tools:
 
     def _forget(self) -> None:
         if self._agent is not None:
-            self._agent.shutdown()
+            self._agent.on_shutdown()
             self._agent = None
         shutil.rmtree(Path(self._root, ".serena"), ignore_errors=True)
 

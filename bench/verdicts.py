@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, help="seconds that a verdict may add to a call")
     parser.add_argument("--servers", type=str, default="", metavar="LANGUAGE=PROGRAM", help="a server other than ours")
     options = parser.parse_args(arguments)
-    verdicts.BUDGET_S = options.budget or verdicts.BUDGET_S
+    if options.budget:
+        verdicts.BUDGET_S = verdicts._CHECK_S = options.budget
     servers = dict([options.servers.split("=")]) if options.servers else None
     with tempfile.TemporaryDirectory(prefix="verdicts-") as scratch:
         tree = Path(scratch, "tree")
