@@ -17,13 +17,13 @@ from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
-from toolroll.host.files.verdict import is_prose
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError, as_tool_error
+from toolroll.text.names import is_prose
 
 if TYPE_CHECKING:
     from toolroll.host.code.verdicts import Verdicts

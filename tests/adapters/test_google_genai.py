@@ -16,6 +16,9 @@ from google import genai
 
 from toolroll.adapters.google_genai import async_answers, tools
 
+# Where aiohttp is installed, the SDK makes a subclass of its session.
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
+
 
 @pytest.fixture
 def served():

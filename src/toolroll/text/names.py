@@ -1,4 +1,4 @@
-"""Show names of files on one line, with control and invisible characters escaped; suggest the name that was meant."""
+"""Names of files: show them on one line with invisible characters escaped, suggest the one that was meant."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _NAMES = frozenset({
     "ref", "id", "untracked", "added", "replaced", "unchanged", "left", "unknown", "folder", "cwd", "subject", "author",
     "citation",
 })  # fmt: skip
+_PROSE = (".md", ".markdown", ".rst", ".txt")
 _SHORT = {"\\n": "\n", "\\r": "\r", "\\t": "\t", "\\\\": "\\"}
 
 
@@ -56,6 +57,11 @@ def show_names(output: Any) -> Any:
     return (
         msgspec.structs.replace(output, **changed) if isinstance(output, msgspec.Struct) else replace(output, **changed)
     )
+
+
+def is_prose(path: str) -> bool:
+    """Whether any text is right in a file of this name."""
+    return path.lower().endswith(_PROSE)
 
 
 def _each(value: Any, is_name: bool) -> Any:

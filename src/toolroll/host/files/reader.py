@@ -93,7 +93,9 @@ class ContentChange:
     @property
     def verdict(self) -> str:
         """Where the file does not parse any more, in one line; empty if it does."""
-        return find_break(self.path, self.before, self.after) if self.judged and self.changed else ""
+        if not self.judged or not self.changed or names.is_prose(self.path):
+            return ""
+        return find_break(self.path, self.before, self.after)
 
 
 def read_all(fd: int, size: int) -> bytes:

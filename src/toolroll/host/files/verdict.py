@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.result import Suggestion, ToolError
+from toolroll.text.names import is_prose
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
-_PROSE = (".md", ".markdown", ".rst", ".txt")
 _MOST_REMEMBERED = 8  # texts: the one after a change is looked at again for its verdict, and is the next one before
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
@@ -50,11 +50,6 @@ def _breaks(call: Suggestion, draft: TextFile) -> bool:
     before = draft.text.replace("\r\n", "\n")
     after = before.replace(given["old"], given["new"], 1)
     return find_break(draft.path, *(text.encode(errors="surrogateescape") for text in (before, after))) != ""
-
-
-def is_prose(path: str) -> bool:
-    """Whether any text is right in a file of this name."""
-    return path.lower().endswith(_PROSE)
 
 
 @lru_cache(_MOST_REMEMBERED)
