@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -33,14 +32,9 @@ def find_break(path: str, before: bytes | None, after: bytes) -> str:
     return f"{path} does not parse any more, {said}."
 
 
-@contextmanager
-def sound_suggestions(drafts: Iterable[TextFile]) -> Iterator[None]:
+def drop_breaking_edits(error: ToolError, drafts: Iterable[TextFile]) -> None:
     """Take edits off a refusal's suggestions that would make one of these files unparsable."""
-    try:
-        yield
-    except ToolError as error:
-        error.suggest = tuple(call for call in error.suggest if not any(_breaks(call, one) for one in drafts))
-        raise
+    error.suggest = tuple(call for call in error.suggest if not any(_breaks(call, one) for one in drafts))
 
 
 def _breaks(call: Suggestion, draft: TextFile) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.verdict import sound_suggestions
+from toolroll.host.files.verdict import drop_breaking_edits
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
@@ -84,10 +84,13 @@ def edit(
     quote = _as_ended(draft.text, old)
     ctx.files.check_quote(draft, quote)
     quoted = quote if match == "exact" else old
-    with sound_suggestions([draft]):
+    try:
         replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
             draft.text, quoted, new, every=replace_all, near_line=near_line, first=first, level=match
         )
+    except ToolError as error:
+        drop_breaking_edits(error, [draft])
+        raise
     if syntax:
         ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None

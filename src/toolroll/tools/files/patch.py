@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import ContentChange, TextFile
-from toolroll.host.files.verdict import sound_suggestions
+from toolroll.host.files.verdict import drop_breaking_edits
 from toolroll.host.files.versions import modified_error
+from toolroll.result import ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import below, plan
 from toolroll.text.patch.tree import PatchStep
@@ -74,7 +75,7 @@ def patch(
         drafts[name] = ctx.files.draft(below(path, name), quoted=True)
         return drafts[name].text
 
-    with sound_suggestions(drafts.values()):
+    try:
         changes = plan(
             patch,
             strip=strip,
@@ -86,6 +87,9 @@ def patch(
             relative=lambda name: ctx.files.relative(name, path),
             folder=path,
         )
+    except ToolError as error:
+        drop_breaking_edits(error, drafts.values())
+        raise
     backups: list[str] = []
     notes = [f"{one.path}: {one.since}" for one in drafts.values() if one.since]
     if not dry_run:
@@ -93,9 +97,8 @@ def patch(
         for change in [_with_mode(ctx, path, one) for one in changes]:  # modes as they are before the first step
             notes.append(_carry_out(ctx, path, change, drafts))
     shown = "/".join(ctx.files.key(path)) or "."
-    return Patched(
-        [_told(one, shown) for one in changes], not dry_run, reverse, backups, "\n".join(filter(None, notes))
-    )
+    told = [_told(one, shown) for one in changes]
+    return Patched(told, not dry_run, reverse, backups, "\n".join(filter(None, notes)))
 
 
 def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
