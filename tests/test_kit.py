@@ -24,7 +24,7 @@ from toolroll.policy.rules import Policy
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
         "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
-        "Image", "Kit",
+        "Fleet", "Image", "Kit", "Lease",
         "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "allow_overlays", "tool",
     ]  # fmt: skip
 

@@ -110,12 +110,17 @@ class Bubblewrap(Sandbox):
         self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
         self._resolver = ""
+        self._temp = ""
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
         return other
+
+    def show_as_temp(self, folder: str) -> None:
+        """Give all commands this folder as `/tmp`; none of theirs may be beneath `/tmp`."""
+        self._temp = folder
 
     def close(self) -> None:
         """Let go of what the commands of the group share."""
@@ -228,7 +233,7 @@ class Bubblewrap(Sandbox):
         for path in access.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return plan_mounts(access.write, access.read, visible_system(access), self._sized)
+        return plan_mounts(access.write, access.read, visible_system(access), self._sized, self._temp)
 
     def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
         """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""

@@ -32,9 +32,17 @@ def visible_system(access: AccessRules) -> System:
 
 
 @lru_cache(maxsize=32)
-def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> tuple[str, ...]:
-    """The arguments that build what a command with this access sees, outer mounts first."""
+def plan_mounts(
+    write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool, temp: str = ""
+) -> tuple[str, ...]:
+    """The arguments that build what a command with this access sees, outer mounts first.
+
+    With `temp`, that folder is at `/tmp` in place of an empty one. Nothing else may be mounted beneath `/tmp` then: a
+    command could move the folders above such a mount.
+    """
     found = _plan(write, read, own, sized)
+    if temp:
+        found[_TEMP] = ("--bind", temp, _TEMP)
     return tuple(word for path in sorted(found, key=lambda one: one.split("/")) for word in found[path])
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolroll.host.network.gate import HostGate
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
-    from toolroll.host.sandbox.bubblewrap import Bubblewrap
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.supervisor import RunningCommand
 
@@ -299,7 +298,8 @@ class CommandLauncher:
                     place = make_cache_dir()
                     shown = (*self._root.folders, self._root.alias, real(place) or place)
                     if not any(is_beneath(one, temp) for one in shown for temp in _TEMPS):
-                        self._sandbox, self._shares_temp = _show_as_temp(made, self.temp(place)), True
+                        made.show_as_temp(self.temp(place))
+                        self._shares_temp = True
             return self._shares_temp
 
     def variables(self) -> Mapping[str, str]:
@@ -408,24 +408,6 @@ class CommandLauncher:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
-
-
-def _show_as_temp(made: Bubblewrap, folder: str) -> Bubblewrap:
-    """The same sandbox, but a folder is at `/tmp` in place of an empty one for each command; `made` is used no more.
-
-    Nothing else may be mounted beneath `/tmp`: a command could move the folders above such a mount.
-    """
-
-    class SharedTempBubblewrap(type(made)):  # type: ignore[misc]  # its module is imported with the first command
-        def _view(self, access: AccessRules) -> tuple[str, ...]:
-            words: tuple[str, ...] = super()._view(access)
-            at = next(i for i, word in enumerate(words) if word == _TEMPS[0] and words[i - 1] == "--tmpfs")
-            sized = words[at - 3 : at - 2] == ("--size",)
-            return *words[: at - (5 if sized else 1)], "--bind", folder, *words[at:]
-
-    shared = SharedTempBubblewrap.__new__(SharedTempBubblewrap)
-    shared.__dict__.update(made.__dict__)
-    return shared
 
 
 def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:

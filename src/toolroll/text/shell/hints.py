@@ -16,7 +16,7 @@ def hint(output: str) -> str:
     """A sentence on what stood in the command's way and what to do, or nothing."""
     said = output[-_TAIL:]
     if _TERMINAL.search(said):
-        return "This command ran without a terminal: use the program's options for running without questions."
+        return "This command had no terminal: use the program's options for running without questions."
     if _NO_INPUT.search(said):
         return "Programs have no standard input (stdin) here: put the values into the code or give them as arguments."
     return ""
