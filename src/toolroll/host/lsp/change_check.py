@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from toolroll.host.lsp.client import LspClient
     from toolroll.host.runtime.cancellation import CancelToken
 
+_TEST = re.compile(r"(^|/)(tests?|specs?|__tests__)/|(^|/)(test_|conftest\.)|[_.](test|spec)\.")
+_ARGUMENT_TYPE = ("invalid-argument-type", "reportArgumentType", "2345")  # of ty, pyright and tsc
+
 
 def find_caused(
     client: LspClient, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken, deadline: float
@@ -33,13 +36,19 @@ def find_caused(
         known = old.get(path)
         if isinstance(problems, list) and isinstance(known, list) and not any(map(_is_header_missing, problems)):
             reports = FileReport(path, old_texts[path], known), FileReport(path, after[path], problems)
-            found[path] = [one for one in find_new_problems(*reports) if _is_sure(one, client.server.sure)]
+            sure = [one for one in find_new_problems(*reports) if _is_sure(one, client.server.sure)]
+            found[path] = [one for one in sure if not _is_stand_in(path, one)]
     return found
 
 
 def _is_header_missing(problem: Problem) -> bool:
     """Whether a file of C does not find what it includes: then hardly any error in it is sure."""
     return problem.code.startswith("pp_file_not_found")
+
+
+def _is_stand_in(path: str, problem: Problem) -> bool:
+    """Whether a test may mean it: it gives functions objects that stand in for those that they expect."""
+    return problem.code in _ARGUMENT_TYPE and _TEST.search(path) is not None
 
 
 def _is_sure(problem: Problem, sure: str) -> bool:
