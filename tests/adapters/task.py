@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.waiting import until
 from toolroll import Context, Kit, Policy, tool
@@ -42,9 +46,13 @@ def run_example(heading: str, **given: Any) -> dict[str, Any]:
     return given
 
 
-def wait_for_start(ws: Path) -> None:
-    """Until the command of SLEEP runs."""
-    until((ws / "started").exists)
+async def cancel_when_started(ws: Path, start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    """Cancel a run as soon as the command of SLEEP runs."""
+    task = asyncio.create_task(start())
+    await asyncio.to_thread(until, (ws / "started").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def is_cancelled(kit: Kit) -> bool:

@@ -13,9 +13,9 @@ from tests.adapters.task import (
     SLEEP,
     TEXTS,
     WRITE,
+    cancel_when_started,
     is_cancelled,
     run_example,
-    wait_for_start,
 )
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
@@ -80,12 +80,5 @@ def test_a_question_that_comes_up_in_the_call_says_why_nobody_was_asked(open_kit
 def test_cancelling_the_run_ends_the_command(kit, ws, served, model):
     served.script = [[SLEEP]]
 
-    async def run():
-        task = asyncio.create_task(Agent(model=model, tools=async_tools(kit)).arun("go"))
-        await asyncio.to_thread(wait_for_start, ws)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    asyncio.run(cancel_when_started(ws, lambda: Agent(model=model, tools=async_tools(kit)).arun("go")))
     assert is_cancelled(kit)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, WRITE, is_cancelled, run_example, wait_for_start
+from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, WRITE, cancel_when_started, is_cancelled, run_example
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
 
@@ -71,11 +71,7 @@ def test_cancelling_the_run_ends_the_command(kit, ws, served):
     async def run():
         async with anthropic.AsyncAnthropic(base_url=served.url, api_key="any") as client:
             runner = client.beta.messages.tool_runner(tools=async_tools(kit), **REQUEST)
-            task = asyncio.create_task(runner.until_done())
-            await asyncio.to_thread(wait_for_start, ws)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await cancel_when_started(ws, runner.until_done)
 
     asyncio.run(run())
     assert is_cancelled(kit)

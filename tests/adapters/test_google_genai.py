@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, is_cancelled, run_example, wait_for_start
+from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, cancel_when_started, is_cancelled, run_example
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
 
@@ -50,11 +50,8 @@ def test_cancelling_the_run_ends_the_command(kit, ws, served, client):
 
     async def run():
         chat = client.aio.chats.create(model="scripted", config={"tools": tools(kit)})
-        task = asyncio.create_task(async_answers(kit, await chat.send_message("go")))
-        await asyncio.to_thread(wait_for_start, ws)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        answer = await chat.send_message("go")
+        await cancel_when_started(ws, lambda: async_answers(kit, answer))
 
     asyncio.run(run())
     assert is_cancelled(kit)

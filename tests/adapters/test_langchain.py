@@ -14,10 +14,10 @@ from tests.adapters.task import (
     SLEEP,
     TEXTS,
     WRITE,
+    cancel_when_started,
     count,
     is_cancelled,
     run_example,
-    wait_for_start,
 )
 
 pytest.importorskip("langchain", reason="make adapters installs langchain")
@@ -131,14 +131,7 @@ def test_a_question_that_comes_up_in_the_call_is_asked_too(open_kit, ws):
 def test_cancelling_the_run_ends_the_command(kit, ws):
     _, agent = ask(kit, [[SLEEP]])
 
-    async def run():
-        task = asyncio.create_task(agent.ainvoke({"messages": "go"}, THREAD))
-        await asyncio.to_thread(wait_for_start, ws)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    asyncio.run(cancel_when_started(ws, lambda: agent.ainvoke({"messages": "go"}, THREAD)))
     assert is_cancelled(kit)
 
 

@@ -13,9 +13,9 @@ from tests.adapters.task import (
     SLEEP,
     TEXTS,
     WRITE,
+    cancel_when_started,
     is_cancelled,
     run_example,
-    wait_for_start,
 )
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
@@ -101,12 +101,5 @@ def test_a_question_about_more_than_the_call_shows_is_not_answered_by_it(open_ki
 def test_cancelling_the_run_ends_the_command(kit, ws, served, model):
     served.script = [[SLEEP]]
 
-    async def run():
-        task = asyncio.create_task(Runner.run(Agent("coder", model=model, tools=tools(kit)), "go"))
-        await asyncio.to_thread(wait_for_start, ws)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    asyncio.run(cancel_when_started(ws, lambda: Runner.run(Agent("coder", model=model, tools=tools(kit)), "go")))
     assert is_cancelled(kit)

@@ -13,10 +13,10 @@ from tests.adapters.task import (
     SLEEP,
     TEXTS,
     WRITE,
+    cancel_when_started,
     count,
     is_cancelled,
     run_example,
-    wait_for_start,
 )
 
 pytest.importorskip("pydantic_ai", reason="make adapters installs pydantic-ai")
@@ -120,14 +120,7 @@ def test_a_capability_answers_within_the_run(open_kit, ws):
 def test_cancelling_the_run_ends_the_command(kit, ws):
     _, agent = ask(kit, [[SLEEP]])
 
-    async def run():
-        task = asyncio.create_task(agent.run("go"))
-        await asyncio.to_thread(wait_for_start, ws)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    asyncio.run(cancel_when_started(ws, lambda: agent.run("go")))
     assert is_cancelled(kit)
 
 
