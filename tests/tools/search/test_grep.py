@@ -212,3 +212,14 @@ def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):
 )
 def test_what_comes_behind_an_offset(kit, arguments, shown):
     assert kit.call("grep", {"pattern": "def", **arguments}).text.partition("\n[")[0] == shown
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_empty_answer_tells_of_documents(kit, put, known):
+    put({"docs/a.txt": "one\n", "docs/b.pdf": b"%PDF-1.4\0x", "docs/c.bin": b"\0x"})
+    if known:
+        kit.call("find", {"pattern": "*"})
+    said = (
+        "(Searched 2 files; not searched: 1 document. Documents are searched where a glob names them, such as *.pdf.)"
+    )
+    assert kit.call("grep", {"pattern": "three", "path": "docs"}).text == f"No matches.\n{said}"

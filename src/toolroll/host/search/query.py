@@ -99,7 +99,7 @@ class Survey:
     searched: int = 0
     """Files (or folders, if those were asked for) that were searched, binary ones included."""
     skipped: dict[str, int] = field(default_factory=dict)
-    """Files that were not searched, by reason: ignored, hidden, too big, unreadable; and "unreadable folders"."""
+    """Files that were not searched, by reason: ignored, hidden, too big, unreadable, document, unreadable folders."""
     elsewhere: dict[str, int] = field(default_factory=dict)
     """Matches that are not shown, by kind of file: ignored, hidden or binary."""
     complete: bool = True

@@ -12,6 +12,8 @@ from toolroll.host.files.walk import Kind, Walk, enter
 from toolroll.host.search.in_process import MAX_FILES, LineMatcher, is_text, read_text
 from toolroll.host.search.list_files import list_paths
 from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, SkippedFiles, Survey, is_hidden
+from toolroll.text.search.file_types import TEXT_DOCUMENTS
+from toolroll.text.search.skipped import DOCUMENT
 
 if TYPE_CHECKING:
     from toolroll.host.search.ripgrep import Ripgrep
@@ -61,6 +63,7 @@ def _report_by_search(engine: CountingEngine, root: SearchRoot, query: Query, sc
                 if path in left:
                     left.discard(path)
                     survey.searched += 1
+                    _set_aside_documents(survey, [path])
                     binary += count
         for path in left:
             _add(survey, "too big" if _size(root, path) > max_bytes else "unreadable", 0)
@@ -82,6 +85,7 @@ def _report_known(
 ) -> Survey | None:
     """Search only the skipped files; None if there are too many."""
     survey = Survey(skipped.searched, {"too big": skipped.too_big} if skipped.too_big else {})
+    _set_aside_documents(survey, skipped.binary)
     if scope.skip or scope.depth is not None or max(len(skipped.left_out), len(skipped.binary)) > _MAX_NAMED:
         return None
     counter = _Counter(root, scope, matcher, max_bytes)
@@ -202,6 +206,14 @@ def _add(survey: Survey, reason: str, matches: int) -> None:
     survey.skipped[reason] = survey.skipped.get(reason, 0) + 1
     if matches:
         survey.elsewhere[reason] = survey.elsewhere.get(reason, 0) + matches
+
+
+def _set_aside_documents(survey: Survey, binary: Sequence[str]) -> None:
+    """Take documents among the binary files out of those that were searched."""
+    documents = sum(path.lower().endswith(TEXT_DOCUMENTS) for path in binary)
+    if documents:
+        survey.searched -= documents
+        survey.skipped[DOCUMENT] = survey.skipped.get(DOCUMENT, 0) + documents
 
 
 def _note_unreadable(survey: Survey, folders: int) -> None:

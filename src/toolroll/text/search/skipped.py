@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from toolroll.text.lines import counted
 from toolroll.text.names import show_name
 
+DOCUMENT = "document"
+"""Why a file was not searched: its text is not in its bytes."""
+
 
 def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int], near: Sequence[str] = ()) -> str:
     """Such as "Searched 12 files; not searched: 3 ignored. There are more matches: 2 in ignored files." """
@@ -17,10 +20,15 @@ def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, 
     places = (f"{count} in {reason} files" for reason, count in sorted(elsewhere.items()) if count)
     if found := ", ".join(places):
         parts.append(f" There are more matches: {found}.")
+    if skipped.get(DOCUMENT):
+        parts.append(" Documents are searched where a glob names them, such as *.pdf.")
     if near:
         parts.append(f" Names like it: {', '.join(map(show_name, near))}.")
     return "".join(parts)
 
 
 def _counts(skipped: Mapping[str, int]) -> str:
-    return ", ".join(f"{skipped[reason]} {reason}" for reason in sorted(skipped) if skipped[reason])
+    said = {reason: f"{count} {reason}" for reason, count in sorted(skipped.items()) if count}
+    if DOCUMENT in said:
+        said[DOCUMENT] = counted(skipped[DOCUMENT], DOCUMENT)
+    return ", ".join(said.values())
