@@ -219,3 +219,12 @@ def test_a_name_in_other_letters(ctx, put, encoding):
     put({"a.py": "class Café: ...\nCafé()\n".encode(encoding), "b.py": "x = 1\n"})
     found = references(ctx, "Café")
     assert [(one.line, one.kind) for one in (*found.definitions, *found.uses)] == [(1, "class"), (2, "call")]
+
+
+@needs_ty
+def test_uses_that_no_server_relates_are_shown_by_name(ctx, put, ws):
+    put({"real/pkg/m.py": "def f(): ...\n", "use.py": "from pkg.m import f\n"})
+    (ws / "pkg").symlink_to("real/pkg")
+    found = references(ctx, "f")
+    assert (found.total, [one.path for one in found.groups[0].unsure], found.note) == (0, ["use.py"], "")
+    assert "1 more by name: may include others" in str(found)

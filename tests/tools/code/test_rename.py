@@ -116,6 +116,17 @@ def test_by_name(served, put, ws):
     assert content(ws)["a.py"].count("go") == content(ws)["a.py"].count("run") == 1
 
 
+def test_a_package_that_is_a_link(served, put, ws):
+    put({"real/pkg/m.py": "def f(): ...\n", "use.py": "from pkg.m import f\n", "o/m.py": "def f(): ...  # other\n"})
+    (ws / "pkg").symlink_to("real/pkg")
+    put({"use2.py": "from o.m import f\n"})
+    with pytest.raises(ToolError, match="use.py:1 seems to import 'f' from real/pkg/m.py by a link") as error:
+        rename(served, symbol="f", path="real/pkg/m.py", new_name="g")
+    assert error.value.code is ErrorCode.CONFLICT
+    assert (ws / "real/pkg/m.py").read_text() == "def f(): ...\n"
+    assert {one.path for one in rename(served, symbol="f", path="o/m.py", new_name="g").files} == {"o/m.py", "use2.py"}
+
+
 def test_a_method_with_its_overrides(served, put, ws):
     put(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.host.code.overridden import check_overridden
@@ -14,7 +15,7 @@ from toolroll.host.lsp.answers import FileEdits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import collisions, resolution
 from toolroll.text.code.syntax.resolution import BY_NAME, LIKELY, DefinedSymbol
-from toolroll.text.code.syntax.symbols import Symbol
+from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
 from toolroll.text.edit.text_edits import Edit
 from toolroll.text.positions import Positions
 
@@ -62,7 +63,30 @@ class RenamePlanner:
             self._check_free(symbol, new, {path: self._lines(path, starts) for path, starts in edited.items()})
             family = self._family(symbol, named) if symbol is not None and symbol.owner is not None else []
             plan.warnings = check_overridden(self._lookup, family)
+            if plan.server and symbol is not None:
+                self._check_imports(symbol, plan, named)
         return plan
+
+    def _check_imports(self, symbol: DefinedSymbol, plan: RenamePlan, named: Sequence[NamedFile]) -> None:
+        """ToolError where a file imports the symbol by a way that the server does not follow, such as a link."""
+        files, alone = {file.path: file for file in named}, len(list(defined_in(named))) == 1
+        for row in plan.others:
+            if row.place.kind != "import" or not self._is_likely(symbol, files[row.path], row.place):
+                continue
+            ask = partial(self._lookup.servers.definition, row.path, row.place.line, row.place.column)
+            found, _ = self._lookup.ask(ask)
+            if self._is_same_file(symbol, found.found) if found and found.found else alone:
+                how = f"seems to import {symbol.tag.name!r} from {symbol.path} by a link or a folder"
+                message = f"{row.path}:{row.place.line} {how} that {plan.server} does not follow. Nothing was renamed"
+                raise ToolError(ErrorCode.CONFLICT, f"{message}: use `multiedit`.")
+
+    def _is_same_file(self, symbol: DefinedSymbol, found: Iterable[Location]) -> bool:
+        """Whether one of these places is in the file of the symbol by another path."""
+        other = {one.path for one in found if one.inside} - {symbol.path}
+        return any(self._lookup.text(path) == self._lookup.text(symbol.path) for path in other)
+
+    def _is_likely(self, symbol: DefinedSymbol, file: NamedFile, place: SymbolPlace) -> bool:
+        return resolution.score(symbol, file.path, file.tags, self._lookup.text(file.path), place) >= LIKELY
 
     def _by_server(
         self, target: SymbolTarget, new: str, language: str | None, named: Sequence[NamedFile]
@@ -138,8 +162,8 @@ class RenamePlanner:
             static = any(one.path == file.path for one in apart)
             for place in file.places:
                 spot = (file.path, place.line, place.column)
-                own = resolution.score(symbol, file.path, file.tags, self._lookup.text(file.path), place)
-                if spot not in covered and not static and place.receiver is None and own >= LIKELY:
+                likely = self._is_likely(symbol, file, place)
+                if spot not in covered and not static and place.receiver is None and likely:
                     found.append(spot)
         return found
 

@@ -80,7 +80,7 @@ def find_unused_imports(path: str, before: str, after: str) -> dict[str, int]:
     touched = frozenset(word for word in old | new if old[word] != new[word])
     found = _unused(after, touched)
     known = _unused(before, touched) if found else {}
-    return {name: line for name, line in found.items() if name not in known}
+    return {name: line for name, line in found.items() if name not in known and line not in known.values()}
 
 
 def _unused(source: str, names: frozenset[str]) -> Mapping[str, int]:

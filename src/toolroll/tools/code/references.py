@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from toolroll.host.code.symbol_uses import Direction, FoundSymbol, SymbolUses, UseFinder, UsePlace
@@ -96,8 +96,11 @@ def references(
     """Find the uses of a symbol and its definitions, in code, not in comments or strings: resolved, or by name."""
     found = UseFinder(ctx.lookup).find(symbol, path, line, kind, include)
     groups = [_group(one) for one in found.groups]
-    if not groups and found.others:  # the name of something outside
-        groups = [UseGroup("", "", [_reference(row) for row in found.others], [])]
+    others = [_reference(row) for row in found.others]
+    if not groups and others:  # the name of something outside
+        groups = [UseGroup("", "", others, [])]
+    elif others and not any(one.uses or one.unsure for one in groups):  # who knows: a package may be a link
+        groups[-1], others = replace(groups[-1], unsure=others), []
     uses = [use for group in groups for use in group.uses]
     defined = [_reference(row) for one in found.groups for row in one.definitions]
     if not defined and not uses:
@@ -106,7 +109,7 @@ def references(
         more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
         return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], kind, more=more)
     notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] if len(uses) > limit else []
-    notes += _notes(found)
+    notes += _notes(found, len(others))
     files = len({use.path for use in uses})
     note = f"({' '.join(notes)})" if notes else ""
     status: Status = "partial" if found.scan.stopped else "success"
@@ -131,12 +134,12 @@ def _how(groups: Sequence[UseGroup]) -> str:
     return f", resolved by {server}" if server else ", by name: may include others"
 
 
-def _notes(found: FoundSymbol) -> list[str]:
+def _notes(found: FoundSymbol, left_out: int) -> list[str]:
     groups, scan = found.groups, found.scan
     notes = list(dict.fromkeys(f"By name: {one.reason.rstrip('.')}." for one in groups if one.reason))
     notes += [f"Also calls what is defined elsewhere: {', '.join(dict.fromkeys(found.outside))}."] * bool(found.outside)
-    if groups and found.others:
-        notes.append(f"{counted(len(found.others), 'other place')} with this name left out: of something else.")
+    if groups and left_out:
+        notes.append(f"{counted(left_out, 'other place')} with this name left out: of something else.")
     if any(not one.complete for one in groups):
         notes.append("The server did not see all files with the name: some uses may be missing.")
     return [*notes, str(scan)] if scan.stopped or scan.skipped or scan.others else notes
