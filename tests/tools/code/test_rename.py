@@ -120,7 +120,7 @@ def test_a_package_that_is_a_link(served, put, ws):
     put({"real/pkg/m.py": "def f(): ...\n", "use.py": "from pkg.m import f\n", "o/m.py": "def f(): ...  # other\n"})
     (ws / "pkg").symlink_to("real/pkg")
     put({"use2.py": "from o.m import f\n"})
-    with pytest.raises(ToolError, match="use.py:1 seems to import 'f' from real/pkg/m.py by a link") as error:
+    with pytest.raises(ToolError, match=r"use\.py:1 seems to import 'f' from real/pkg/m\.py by a link") as error:
         rename(served, symbol="f", path="real/pkg/m.py", new_name="g")
     assert error.value.code is ErrorCode.CONFLICT
     assert (ws / "real/pkg/m.py").read_text() == "def f(): ...\n"
