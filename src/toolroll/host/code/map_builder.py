@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_TREES = 4
 _BATCH_FILES = 256  # read before their facts are stored
-_READ_TIMEOUT_S = 9.0  # the next call reads the rest
+_READ_TIMEOUT_S = 8.0  # the next call reads the rest
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer
 _NO_TEXT = b""  # the key of a file that is not text and has no facts
 _BY_PATH = b"path"  # the key of a file that is known by its path alone
