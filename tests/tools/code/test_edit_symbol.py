@@ -67,7 +67,7 @@ REFUSED = [
     ({"action": "move", "symbol": "f", "to": "taken.py"}, ErrorCode.CONFLICT, "'taken.py' has a 'f' already"),
     ({"action": "move", "symbol": "f", "to": "../b.py"}, ErrorCode.SECURITY, "outside"),
     ({"action": "delete", "symbol": "f", "path": "a.py"}, ErrorCode.CONFLICT, "a.py:15: return f(2)"),
-    ({"action": "delete", "symbol": "listed"}, ErrorCode.CONFLICT, "taken.py: in __all__"),
+    ({"action": "delete", "symbol": "listed"}, ErrorCode.CONFLICT, "taken.py:1: __all__"),
     ({"action": "delete", "symbol": "nowhere"}, ErrorCode.NOT_FOUND, "There is no symbol 'nowhere'"),
 ]
 

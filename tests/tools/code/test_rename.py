@@ -8,6 +8,7 @@ import pytest
 
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
+from toolroll.tools.code.references import references
 from toolroll.tools.code.rename import rename
 
 pytestmark = pytest.mark.skipif(not (Path(sys.executable).parent / "ty").exists(), reason="ty is not installed")
@@ -114,6 +115,23 @@ def test_by_name(served, put, ws):
     assert rename(served, "run", "B.go").total == 2
     assert content(ws)["b.py"] == "import a\na.B().run()\n"
     assert content(ws)["a.py"].count("go") == content(ws)["a.py"].count("run") == 1
+
+
+def test_what_a_module_exports(served, put, ws):
+    put({
+        "m.py": '__all__ = ["f", "g"]\n\n\ndef f(): ...\n\n\nclass g:\n    def f(self): ...\n',
+        "again.py": "from m import f\n\n__all__ = ['f']\n",
+        "other.py": "import m\n\n__all__ = ['f']\nf = m.f\n",
+    })  # fmt: skip
+    assert [f"{one.path}:{one.line}" for one in references(served, "f", "m.py", 4).uses] == [
+        "again.py:1", "again.py:3", "m.py:1", "other.py:4",
+    ]  # fmt: skip
+    assert rename(served, symbol="f", path="m.py", line=4, new_name="h").total == 5
+    assert (ws / "m.py").read_text().startswith('__all__ = ["h", "g"]\n\n\ndef h(): ...\n')
+    assert (ws / "again.py").read_text() == "from m import h\n\n__all__ = ['h']\n"
+    assert (ws / "other.py").read_text() == "import m\n\n__all__ = ['f']\nf = m.h\n"
+    rename(served, symbol="g.f", new_name="k")
+    assert (ws / "m.py").read_text().startswith('__all__ = ["h", "g"]\n')
 
 
 def test_a_package_that_is_a_link(served, put, ws):

@@ -13,6 +13,7 @@ from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, SymbolTarg
 from toolroll.host.code.symbol_uses import UsePlace, list_places
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.code.exports import find_exports
 from toolroll.text.code.syntax import collisions, resolution
 from toolroll.text.code.syntax.resolution import BY_NAME, LIKELY, DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
@@ -55,17 +56,30 @@ class RenamePlanner:
         """The edits that rename a symbol everywhere; ToolError when the new name is taken."""
         named = self._lookup.named_files(Symbol(target.name), ".")[0] if target.name else []
         plan = self._by_server(target, new, language, named)
+        symbol = (target.symbol or next(iter(self._lookup.define(target)), None)) if plan.files else None
+        self._add_exports(symbol, plan, named, new)
         edited = {file.path: [edit.start for edit in file.edits] for file in plan.files}
         spots = {spot for file in plan.files for spot in _spots(file)}
         plan.others = [row for row in list_places(named) if row.spot not in spots]
         if plan.files and new != target.name:
-            symbol = target.symbol or next(iter(self._lookup.define(target)), None)
             self._check_free(symbol, new, {path: self._lines(path, starts) for path, starts in edited.items()})
             family = self._family(symbol, named) if symbol is not None and symbol.owner is not None else []
             plan.warnings = check_overridden(self._lookup, family)
             if plan.server and symbol is not None:
                 self._check_imports(symbol, plan, named)
         return plan
+
+    def _add_exports(
+        self, symbol: DefinedSymbol | None, plan: RenamePlan, named: Sequence[NamedFile], new: str
+    ) -> None:
+        """Rename a symbol of Python in `__all__`, too, of the module that defines it and of those that import it."""
+        if symbol is None or symbol.tags.language != "python" or symbol.tag.parent:
+            return
+        covered = {spot for file in plan.files for spot in _spots(file)}
+        importing = {row.path for row in list_places(named) if row.place.kind == "import" and row.spot in covered}
+        for path in [one.path for one in plan.files if one.path in {symbol.path, *importing}]:
+            spots = [(path, *one) for one in find_exports(self._lookup.text(path), symbol.tag.name)]
+            self._add(plan, [spot for spot in spots if spot not in covered], new, len(symbol.tag.name))
 
     def _check_imports(self, symbol: DefinedSymbol, plan: RenamePlan, named: Sequence[NamedFile]) -> None:
         """ToolError where a file imports the symbol by a way that the server does not follow, such as a link."""

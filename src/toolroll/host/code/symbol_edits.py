@@ -88,8 +88,6 @@ class SymbolEditor:
             if row.path != one.path or not one.tag.line <= row.place.line <= one.tag.end_line
         ]
         shown = [f"{row.path}:{row.place.line}: {row.place.text}" for row in uses[:_MAX_SHOWN]]
-        if not uses and _is_exported(one, self._lookup.text(one.path)):
-            uses, shown = [*group.definitions], [f"{one.path}: in __all__"]
         if uses:
             how = f"resolved by {group.server}" if group.server else "by name: may include others"
             listed = "\n".join([*shown, *["..."] * (len(uses) > _MAX_SHOWN)])
@@ -123,11 +121,3 @@ class SymbolEditor:
         old = {**texts, one.path: source, target: there or ""}
         changed = {path: (old[path], text) for path, text in made.items() if old[path] != text}
         return SymbolChange(changed, notes, [*texts])
-
-
-def _is_exported(one: DefinedSymbol, text: str) -> bool:
-    """Whether a module of Python lists a name in `__all__`."""
-    import re
-
-    found = re.search(r"__all__[^=]*=\s*[\[(](.*?)[\])]", text, re.DOTALL) if one.tags.language == "python" else None
-    return found is not None and re.search(rf"['\"]{re.escape(one.tag.name)}['\"]", found[1]) is not None

@@ -10,6 +10,7 @@ from toolroll.host.code.structure import StructureScan
 from toolroll.host.code.symbol_lookup import SERVER_SECONDS, NamedFile, SymbolLookup, defined_in
 from toolroll.host.lsp.servers import language_of
 from toolroll.result import ToolError
+from toolroll.text.code.exports import find_exports
 from toolroll.text.code.syntax import resolution, symbols
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol, family
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
@@ -118,6 +119,7 @@ class UseFinder:
                 self._resolve(groups[-1], named, token)
         self._share(groups, named)
         for group in groups:
+            group.uses += self._exports(group)
             if group.server and len(group.unsure) <= _MAX_UNSURE:
                 spots = {row.spot for row in group.unsure}
                 group.unsure = [row for row in group.unsure if not self._is_known(row, spots, token)]
@@ -193,6 +195,16 @@ class UseFinder:
                 row = known.get((location.path, location.range.line, location.range.character)) or self._at(location)
                 (group.definitions if row.place.definition else group.uses).append(row)
 
+    def _exports(self, group: SymbolUses) -> Iterator[UsePlace]:
+        """Where modules of Python that define or import a symbol have it in `__all__`, if no server says so."""
+        one, known = group.symbol, {row.spot for row in group.uses}
+        importing = [row.path for row in group.uses if row.place.kind == "import"]
+        for path in dict.fromkeys([one.path, *importing] if _is_exportable(one) else []):
+            places = Positions(self._lookup.text(path))
+            for line, column in find_exports(self._lookup.text(path), one.tag.name):
+                if (path, line, column) not in known:
+                    yield UsePlace(path, SymbolPlace(line, column, "name", places.line(line).strip()))
+
     def _at(self, location: Location) -> UsePlace:
         """A place that only the server knows, such as an alias."""
         at = location.range
@@ -265,3 +277,7 @@ def list_places(named: Iterable[NamedFile]) -> Iterator[UsePlace]:
 def _defined_place(one: DefinedSymbol) -> UsePlace:
     tag = one.tag
     return UsePlace(one.path, SymbolPlace(tag.name_line, tag.column, tag.kind, tag.text, definition=True, tag=tag))
+
+
+def _is_exportable(one: DefinedSymbol) -> bool:
+    return one.tags.language == "python" and not one.tag.parent
