@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -237,7 +238,8 @@ def test_under_steady_fire_an_answer_is_right_or_an_error(servers, put):
     def fire():
         while not over.wait(0.02):
             for one in servers.running():
-                os.kill(one.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it may have ended meanwhile
+                    os.kill(one.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=fire)
     killer.start()

@@ -90,9 +90,9 @@ class RenamePlanner:
             ask = partial(self._lookup.servers.definition, row.path, row.place.line, row.place.column)
             found, _ = self._lookup.ask(ask)
             if self._is_same_file(symbol, found.found) if found and found.found else alone:
-                how = f"seems to import {symbol.tag.name!r} from {symbol.path} by a link or a folder"
-                message = f"{row.path}:{row.place.line} {how} that {plan.server} does not follow. Nothing was renamed"
-                raise ToolError(ErrorCode.CONFLICT, f"{message}: use `multiedit`.")
+                how = f"seems to import {symbol.tag.name!r} from {symbol.path} by a link or a folder that"
+                where = f"{row.path}:{row.place.line} {how} {plan.server} does not follow"
+                raise ToolError(ErrorCode.CONFLICT, f"{where}. Nothing was renamed: use `multiedit`.")
 
     def _is_same_file(self, symbol: DefinedSymbol, found: Iterable[Location]) -> bool:
         """Whether one of these places is in the file of the symbol by another path."""
