@@ -1,6 +1,6 @@
 """aider's repo map, from its own environment. Run as a program: requests in, answers out, a line of JSON each.
 
-`{"map": words, "files": [...], "anew": true}` makes a map of 2,048 tokens, anew without what is kept of earlier ones;
+`{"map": words, "files": [...], "fresh": true}` makes a map of 2,048 tokens, if fresh without what earlier ones kept;
 `{"rank": words, "named": [...], "files": [...]}` gives files, the best first. Both tell the seconds that it took.
 Tokens are counted as a quarter of the characters, which costs less than the tokenizers that aider uses.
 """
@@ -88,7 +88,7 @@ class Maps:
         self._made: Any = None
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if asked.get("anew"):
+        if asked.get("fresh"):
             self._made = None
             for kept in Path(self._root).glob(".aider.tags.cache.*"):
                 shutil.rmtree(kept)

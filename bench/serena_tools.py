@@ -1,6 +1,6 @@
 """serena's tools, from its own environment. Run as a program: requests in, answers out, a line of JSON each.
 
-`{"tool": "FindReferencingSymbolsTool", "arguments": {...}}` calls a tool, with `"anew": true` of a new agent without
+`{"tool": "FindReferencingSymbolsTool", "arguments": {...}}` calls a tool, with `"fresh": true` of a new agent without
 what is kept of earlier ones; `{"overview": [...]}` asks for the overviews of files. Both tell the seconds that it took.
 Its language server is the ty that toolroll uses too.
 """
@@ -35,7 +35,7 @@ class Tools:
         self._agent: Any = None
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if asked.get("anew"):
+        if asked.get("fresh"):
             self._forget()
         cpu, wall = time.process_time(), time.perf_counter()
         calls = [("GetSymbolsOverviewTool", {"relative_path": path}) for path in asked.get("overview", ())]

@@ -31,7 +31,7 @@ ASKED = {"query": "a response is sent with the wrong status when the session has
 MOST_ROUNDS = 3  # of what takes seconds
 
 Peer = Callable[[str], list[Contestant]]
-"""From when a map is asked for (anew, again, edited) to who takes part besides."""
+"""From when a map is asked for (fresh, again, edited) to who takes part besides."""
 
 
 def races(settings: Settings) -> Iterator[Race]:
@@ -48,8 +48,8 @@ def on(tree: Path, name: str, state: Path, other: Peer) -> Iterator[Race]:
     peer = Contestant("tree-sitter, all sources", "peer", whole.run)
     stats = Contestant("stat of all files", "floor", timed(partial(look, tree)))
     ours = Contestant("toolroll", "ours", timed(first(tree, state)))
-    yield Race(f"first map, {name}", [ours, *other("anew"), whole], MOST_ROUNDS)
-    again = Contestant("toolroll", "ours", timed(partial(asked_anew, tree, state)))
+    yield Race(f"first map, {name}", [ours, *other("fresh"), whole], MOST_ROUNDS)
+    again = Contestant("toolroll", "ours", timed(partial(ask_new_kit, tree, state)))
     yield Race(f"new kit, {name}", [again, peer, stats], MOST_ROUNDS)
     with Kit(tree, state_dir=state) as kit:
         ours = Contestant("toolroll", "ours", timed(partial(ask, kit)))
@@ -76,7 +76,7 @@ def aider(tree: Path) -> Iterator[Peer]:
         def taken(when: str) -> Sample:
             if when == "edited":
                 change()
-            took = running.ask(map=words, files=files, anew=when == "anew")
+            took = running.ask(map=words, files=files, fresh=when == "fresh")
             return Sample(took["cpu"], took["wall"])
 
         yield lambda when: [Contestant("aider", "peer", partial(taken, when))]
@@ -123,12 +123,12 @@ def look_and_parse(tree: Path, source: Path) -> None:
 def first(tree: Path, state: Path) -> Callable[[], None]:
     def run() -> None:
         shutil.rmtree(state, ignore_errors=True)
-        asked_anew(tree, state)
+        ask_new_kit(tree, state)
 
     return run
 
 
-def asked_anew(tree: Path, state: Path) -> None:
+def ask_new_kit(tree: Path, state: Path) -> None:
     with Kit(tree, state_dir=state) as kit:  # closed, so that the children's time counts
         ask(kit)
 

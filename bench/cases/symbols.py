@@ -30,7 +30,7 @@ USES = {"tool": "FindReferencingSymbolsTool", "arguments": {"name_path": f"{CLAS
 MOST_ROUNDS = 3  # of what starts a server
 
 Peer = Callable[[dict[str, Any], str], list[Contestant]]
-"""From what serena is asked, and when (anew, again, edited), to who takes part besides."""
+"""From what serena is asked, and when (fresh, again, edited), to who takes part besides."""
 
 
 def races(settings: Settings) -> Iterator[Race]:
@@ -58,11 +58,13 @@ def on(tree: Path, state: Path, other: Peer) -> Iterator[Race]:
 
     yield Race(
         "references, first",
-        [ours(partial(anew, tree, state, "references", ASKED)), *other(USES, "anew"), floor],
+        [ours(partial(ask_new_kit, tree, state, "references", ASKED)), *other(USES, "fresh"), floor],
         MOST_ROUNDS,
     )
     yield Race(
-        "map, first", [ours(partial(anew, tree, state, "repo_map", {})), *other(overview, "anew"), stats], MOST_ROUNDS
+        "map, first",
+        [ours(partial(ask_new_kit, tree, state, "repo_map", {})), *other(overview, "fresh"), stats],
+        MOST_ROUNDS,
     )
     with Kit(tree, state_dir=state) as kit:
         for what, arguments, least, asked in (
@@ -76,7 +78,7 @@ def on(tree: Path, state: Path, other: Peer) -> Iterator[Race]:
             yield Race(f"{name}, after an edit", [ours(edited(tree / FILE, run)), *other(asked, "edited"), least])
 
 
-def anew(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None:
+def ask_new_kit(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None:
     shutil.rmtree(state, ignore_errors=True)
     with Kit(tree, state_dir=state) as kit:
         call(kit, tool, arguments)
@@ -103,7 +105,7 @@ def serena(tree: Path, ty: str) -> Iterator[Peer]:
         def taken(asked: dict[str, Any], when: str) -> Sample:
             if when == "edited":
                 change()
-            took = running.ask(**asked, anew=when == "anew")
+            took = running.ask(**asked, fresh=when == "fresh")
             if not all(took["found"]):
                 raise RuntimeError("serena found nothing")
             return Sample(took["cpu"], took["wall"])

@@ -30,7 +30,7 @@ READ_BYTES = 256 << 20
 """The most that `read` gives back; a longer file is an error."""
 _NO_TIMEOUT_S = 7 * 86_400.0
 _TEMPS = ("/tmp", "/var/tmp", "/dev/shm")
-_OWN_POLICY = Policy(protected=(), allow_destructive=True)  # of a folder that is nobody's work
+_OWN_POLICY = Policy(protected=(), allow_destructive=True)  # for a folder that holds no work of a user
 _ERRORS = {
     ErrorCode.NOT_FOUND: errno.ENOENT,
     ErrorCode.SECURITY: errno.EACCES,

@@ -39,7 +39,7 @@ class Lease(ForkedKit):
         self._started = time.monotonic()
 
     def _open_on_fork(self, base: Kit, fork: Fork) -> None:
-        """Open the kit. A frozen base does not change, so that there is nothing to wait for."""
+        """Open the kit. A frozen base does not change, so it need not wait."""
         policy, approve = replace(base.policy, commit="auto"), base._services.guard.approver
         own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": self._pool.lease_settings}
         Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.code.overridden import check_overridden
 from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, SymbolTarget, defined_in, merge_redeclared
-from toolroll.host.code.symbol_uses import UsePlace, list_places
+from toolroll.host.code.symbol_uses import UsePlace, is_exportable, list_places
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.exports import find_exports
@@ -72,8 +72,8 @@ class RenamePlanner:
     def _add_exports(
         self, symbol: DefinedSymbol | None, plan: RenamePlan, named: Sequence[NamedFile], new: str
     ) -> None:
-        """Rename a symbol of Python in `__all__`, too, of the module that defines it and of those that import it."""
-        if symbol is None or symbol.tags.language != "python" or symbol.tag.parent:
+        """Rename a symbol of Python also in `__all__` of the module that defines it, and of those that import it."""
+        if symbol is None or not is_exportable(symbol):
             return
         covered = {spot for file in plan.files for spot in _spots(file)}
         importing = {row.path for row in list_places(named) if row.place.kind == "import" and row.spot in covered}
@@ -88,8 +88,9 @@ class RenamePlanner:
             if row.place.kind != "import" or not self._is_likely(symbol, files[row.path], row.place):
                 continue
             ask = partial(self._lookup.servers.definition, row.path, row.place.line, row.place.column)
-            found, _ = self._lookup.ask(ask)
-            if self._is_same_file(symbol, found.found) if found and found.found else alone:
+            answer, _ = self._lookup.ask(ask)
+            found = answer.found if answer is not None else []
+            if self._is_same_file(symbol, found) or (alone and not found):
                 how = f"seems to import {symbol.tag.name!r} from {symbol.path} by a link or a folder that"
                 where = f"{row.path}:{row.place.line} {how} {plan.server} does not follow"
                 raise ToolError(ErrorCode.CONFLICT, f"{where}. Nothing was renamed: use `multiedit`.")

@@ -199,7 +199,7 @@ class UseFinder:
         """Where modules of Python that define or import a symbol have it in `__all__`, if no server says so."""
         one, known = group.symbol, {row.spot for row in group.uses}
         importing = [row.path for row in group.uses if row.place.kind == "import"]
-        for path in dict.fromkeys([one.path, *importing] if _is_exportable(one) else []):
+        for path in dict.fromkeys([one.path, *importing] if is_exportable(one) else []):
             places = Positions(self._lookup.text(path))
             for line, column in find_exports(self._lookup.text(path), one.tag.name):
                 if (path, line, column) not in known:
@@ -279,5 +279,6 @@ def _defined_place(one: DefinedSymbol) -> UsePlace:
     return UsePlace(one.path, SymbolPlace(tag.name_line, tag.column, tag.kind, tag.text, definition=True, tag=tag))
 
 
-def _is_exportable(one: DefinedSymbol) -> bool:
+def is_exportable(one: DefinedSymbol) -> bool:
+    """Whether `__all__` may have it: a name at the upper level of a Python module."""
     return one.tags.language == "python" and not one.tag.parent

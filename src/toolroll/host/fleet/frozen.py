@@ -19,7 +19,7 @@ _ALONE = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_L
 
 
 class FrozenCopy:
-    """A copy that nobody changes after its preparation. `close` removes it; so does the next one after a kill."""
+    """A copy that does not change after its preparation. `close` removes it; so does the next one after a kill."""
 
     def __init__(self, source: str, commit: str | None, max_bytes: int) -> None:
         """ToolError for a folder or commit that does not exist, or is too large to be copied."""

@@ -124,7 +124,7 @@ class LeaseBaseline(TreeBaseline):
         return replace(node.state, mtime_ns=stamp[3], attributes=node.attributes)
 
     def unkept(self) -> Iterator[tuple[str, int | None]]:
-        """What the lease itself has written and nobody keeps: the base has all the rest."""
+        """What the lease itself has written and the base does not have."""
         for path, source in self._sources.items():
             if not source and (stamp := self.stamp(path)) is not None:
                 yield path, stamp[2]
