@@ -170,7 +170,7 @@ class Services:
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
-        self.shell = _defer(closing, partial(self._open_shell, profile.commands))
+        self.shell = _defer(closing, partial(self.open_shell, profile.commands))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
         self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
@@ -220,7 +220,8 @@ class Services:
     def _dial(self, host: str, port: int) -> socket.socket | None:
         return self.shell.dial(host, port)
 
-    def _open_shell(self, table: str) -> Shell:
+    def open_shell(self, table: str) -> Shell:
+        """A shell for commands, judged by this table."""
         from toolroll.host.shell.shell import Shell
 
         return Shell(self.root, self.spill, self.guard, **self._shell_options(table))
