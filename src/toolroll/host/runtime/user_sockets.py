@@ -31,7 +31,7 @@ class SocketInUseError(OSError):
     """Another process listens on the socket."""
 
 
-class Peer(NamedTuple):
+class SocketPeer(NamedTuple):
     """The process at the other end of a connection."""
 
     pid: int
@@ -97,12 +97,12 @@ def sockets() -> list[str]:
         return sorted(one.name for one in entries if stat.S_ISSOCK(one.stat(follow_symlinks=False).st_mode))
 
 
-def check_peer(connection: socket.socket) -> Peer:
+def check_peer(connection: socket.socket) -> SocketPeer:
     """Who connected; PermissionError for another user, for a confined process, and for one that has ended."""
     if sys.platform != "linux":
         raise PermissionError("Only Linux says which process has connected.")
     given = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    peer = Peer(*struct.unpack("iII", given)[:2])
+    peer = SocketPeer(*struct.unpack("iII", given)[:2])
     if peer.uid != os.geteuid():
         raise PermissionError(f"Process {peer.pid} is of user {peer.uid}; this socket is of user {os.geteuid()}.")
     if peer.pid == os.getpid():
