@@ -17,7 +17,7 @@ from toolroll.cli.screen import complain, show
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.fleet.engines.engine import Engine, WorkerPool
+    from toolroll.fleet.engines.engine import FleetEngine, WorkerPool
     from toolroll.fleet.lease import Lease
     from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent
     from toolroll.host.fleet.frozen import FrozenCopy
@@ -94,7 +94,9 @@ class ResultLog:
             print(file=sys.stderr)
 
 
-def _run_all(args: Namespace, engine: Engine, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]) -> None:
+def _run_all(
+    args: Namespace, engine: FleetEngine, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]
+) -> None:
     from toolroll.fleet.runner import run_tasks
     from toolroll.fleet.tasks import FleetResult
     from toolroll.fleet.worker import WorkerOrder
@@ -144,7 +146,7 @@ def _freeze(key: tuple[Any, ...], settings: Settings, closing: ExitStack) -> Fro
     return made
 
 
-def _open_engine(spec: str) -> Engine:
+def _open_engine(spec: str) -> FleetEngine:
     from toolroll.fleet.engines import open_engine
 
     try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolroll.fleet.engines.engine import Engine
+    from toolroll.fleet.engines.engine import FleetEngine
 
 
-def open_engine(spec: str) -> Engine:
+def open_engine(spec: str) -> FleetEngine:
     """The engine of this name; ValueError for one that is not known."""
     kind, _, _rest = spec.partition(":")
     if kind == "local":

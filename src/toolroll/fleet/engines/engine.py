@@ -50,7 +50,7 @@ class WorkerPool(Protocol):
         """
 
 
-class Engine(Protocol):
+class FleetEngine(Protocol):
     """A way to run workers."""
 
     def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[WorkerPool]:
