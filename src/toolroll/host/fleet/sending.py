@@ -14,7 +14,6 @@ from typing import IO
 
 import msgspec
 
-from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.files.copies import remove_tree
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.forks.place import STATE, sweep
@@ -74,7 +73,7 @@ class NodeBase:
         while not self._hold():
             pass  # the last process that used it has just removed it
         sweep(above)
-        self.place = FrozenPlace(os.path.join(self._folder, _FILES, offer.name), os.path.join(self._folder, STATE))
+        self.path, self.state = os.path.join(self._folder, _FILES, offer.name), os.path.join(self._folder, STATE)
 
     def _hold(self) -> bool:
         path = os.path.join(self._folder, _LOCK)
@@ -93,14 +92,14 @@ class NodeBase:
     @property
     def is_here(self) -> bool:
         """Whether some process has unpacked it."""
-        return os.path.isdir(self.place.path)
+        return os.path.isdir(self.path)
 
     def unpack(self, archive: IO[bytes]) -> None:
         """Read the archive of a `PackedBase` and put the files in their place, unless they are there."""
         new = tempfile.mkdtemp(prefix="new-", dir=self._folder)
         with tarfile.open(fileobj=archive, mode="r|gz") as tar:
             tar.extraction_filter = lambda member, _: member  # links and modes as they are: the archive is our own
-            tar.extractall(os.path.join(new, os.path.basename(self.place.path)))
+            tar.extractall(os.path.join(new, os.path.basename(self.path)))
         with suppress(OSError):  # another process was first
             os.rename(new, os.path.join(self._folder, _FILES))
             return

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.fleet.engines.sent_base import BaseOffer, NodeBase, PackedBase
 from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.fleet.sending import BaseOffer, NodeBase, PackedBase
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_processes_share_a_base_and_the_last_one_removes_it(packed: tuple[BaseOf
     second = NodeBase(offer)
     assert second.is_here
     second.unpack(io.BytesIO(data))  # both were asked to
-    path = Path(second.place.path)
+    path = Path(second.path)
     assert path.name == ws.name
     assert sorted(one.name for one in path.iterdir()) == ["out", "sub"]
     script = (path / "sub" / "run.sh").stat()
