@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolroll.fleet.lease_orders import LeaseAnswer, LeaseDesk, LeaseOrder
 from toolroll.fleet.pool import PoolKit
 from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
 from toolroll.host.settings import Settings
@@ -42,7 +43,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     """For the tasks of agents."""
 
 
-class TaskOrder(msgspec.Struct, frozen=True):
+class TaskOrder(msgspec.Struct, frozen=True, tag="task", tag_field="order"):
     """A further line: a task, and which of the bases it is for."""
 
     task: FleetTask
@@ -63,7 +64,7 @@ def serve(
     why_no_overlays: str,
     make_agent: Callable[[str], RunAgent],
 ) -> None:
-    """Run the tasks that come in, each in a lease of its own, until there are no more lines.
+    """Run the tasks that come in, each in a lease of its own, and end all with the last line.
 
     `make_agent` gets the name of a model.
     """
@@ -71,7 +72,7 @@ def serve(
     order = msgspec.json.decode(next(source), type=WorkerOrder)
     run_agent = make_agent(order.model)
 
-    def say(row: Ready | FleetResult) -> None:
+    def say(row: Ready | FleetResult | LeaseAnswer) -> None:
         with lock:
             write(msgspec.json.encode(row) + b"\n")
 
@@ -80,6 +81,8 @@ def serve(
         for pool in pools:
             closing.callback(pool.close)
             pool.warm_up()
+        desk = LeaseDesk(pools, say)
+        closing.callback(desk.close)
         say(_try_lease(pools[0].lease, why_no_overlays))
 
         def run(given: TaskOrder) -> None:
@@ -90,13 +93,15 @@ def serve(
         with ThreadPoolExecutor(order.width) as patient, ThreadPoolExecutor(min(order.width, _MAX_BUSY)) as busy:
             try:
                 for line in source:
-                    given = msgspec.json.decode(line, type=TaskOrder)
-                    (patient if given.task.agent else busy).submit(run, given)
-            except BaseException:  # a signal: what has begun ends with its kit
+                    given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
+                    if isinstance(given, LeaseOrder):
+                        desk.take(given)
+                    else:
+                        (patient if given.task.agent else busy).submit(run, given)
+            finally:  # all is done, or nobody waits for it any more: what has begun ends with its kit
                 for threads in (patient, busy):
                     threads.shutdown(wait=False, cancel_futures=True)
                 closing.close()
-                raise
 
 
 def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
@@ -109,7 +114,7 @@ def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
     return Ready(kind, problem)
 
 
-def encode_order(order: WorkerOrder | TaskOrder) -> bytes:
+def encode_order(order: WorkerOrder | TaskOrder | LeaseOrder) -> bytes:
     """A line for a worker."""
     return msgspec.json.encode(order) + b"\n"
 
