@@ -6,18 +6,16 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from toolroll.fleet.lease_orders import LeaseAnswer, LeaseDesk, LeaseOrder
 from toolroll.fleet.pool import PoolKit
 from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.settings import Settings
-
-if TYPE_CHECKING:
-    from toolroll.fleet.lease import Lease
-
+from toolroll.result import ToolError
 
 # Tasks without an agent at once: they do not wait for a model, and every open lease makes each command slower, for the
 # sandbox reads the table of mounts.
@@ -69,7 +67,9 @@ def serve(
     `make_agent` gets the name of a model.
     """
     source, lock = iter(lines), threading.Lock()
-    order = msgspec.json.decode(next(source), type=WorkerOrder)
+    if not (first := next(source, b"")):
+        return
+    order = msgspec.json.decode(first, type=WorkerOrder)
     run_agent = make_agent(order.model)
 
     def say(row: Ready | FleetResult | LeaseAnswer) -> None:
@@ -83,7 +83,7 @@ def serve(
             pool.warm_up()
         desk = LeaseDesk(pools, say)
         closing.callback(desk.close)
-        say(_try_lease(pools[0].lease, why_no_overlays))
+        say(_try_lease(pools[0], why_no_overlays))
 
         def run(given: TaskOrder) -> None:
             result = run_task(given.task, pools[given.base].lease, run_agent)
@@ -104,14 +104,19 @@ def serve(
                 closing.close()
 
 
-def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
-    kit = lease()
+def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
+    kit = pool.lease()
     kind = kit.kind
     kit.close()
-    problem = (
-        f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}" if kind != "overlay" else ""
-    )
-    return Ready(kind, problem)
+    problems = []
+    if kind != "overlay":
+        problems.append(f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}")
+    try:
+        if (tier := choose_sandbox(pool.policy.sandbox).tier) == "landlock" != pool.policy.sandbox:
+            problems.append(f"commands are confined by {tier}, for bubblewrap does not work here")
+    except ToolError as error:
+        problems.append(error.message)
+    return Ready(kind, "; ".join(problems))
 
 
 def encode_order(order: WorkerOrder | TaskOrder | LeaseOrder) -> bytes:
