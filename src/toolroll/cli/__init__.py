@@ -31,6 +31,7 @@ _WHERE = {
     "checkpoint": "journal.CHECKPOINT",
     "rewind": "journal.REWIND",
     "approve": "approve.COMMAND",
+    "console": "live.console.COMMAND",
     "sessions": "sessions.COMMAND",
     "memory": "knowledge.MEMORY_COMMAND",
     "models": "knowledge.MODELS_COMMAND",
