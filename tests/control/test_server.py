@@ -3,14 +3,13 @@
 import json
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.waiting import until
 from toolroll import Kit, Policy
-from toolroll.control.client import ControlClient, ControlError, find_processes
+from toolroll.control.client import ControlClient, ControlError
 from toolroll.control.server import ControlServer
 from toolroll.host.runtime import user_sockets
 
@@ -24,36 +23,6 @@ try:
 except OSError as error:
     print("refused:", error)
 """
-
-
-@pytest.fixture
-def kit(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    with Kit(ws) as one:
-        yield one
-
-
-@pytest.fixture
-def server(kit: Kit) -> Iterator[ControlServer]:
-    one = ControlServer(kit, "mcp", client="tester")
-    until(lambda: one.hands.id in user_sockets.sockets())
-    yield one
-    one.close()
-    assert one.hands.id not in user_sockets.sockets()
-
-
-@pytest.fixture
-def client(server: ControlServer) -> Iterator[ControlClient]:
-    with ControlClient(server.hands.id) as one:
-        yield one
-
-
-def test_a_process_says_who_it_is(kit: Kit, server: ControlServer) -> None:
-    [said] = find_processes(kit.workspace)
-    assert (said["pid"], said["kind"], said["client"]) == (os.getpid(), "mcp", "tester")
-    assert (said["workspace"], said["session"], said["dialect"]) == (kit.workspace, kit.session, "native")
-    assert said["id"] == server.hands.id
-    assert find_processes("/elsewhere") == []
 
 
 def test_calls_are_events_as_they_begin_and_end(kit: Kit, client: ControlClient) -> None:

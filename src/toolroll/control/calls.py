@@ -107,8 +107,8 @@ class LiveCalls:
         return partial(self._end, one, call)
 
     def amend(self, seq: int, text: str) -> None:
-        """Replace the text of a call: the model was sent another one."""
-        if (one := self._find(seq)) is not None:
+        """Replace the text of a call, if the model was sent another one."""
+        if (one := self._find(seq)) is not None and one.text not in (text, _DROPPED):
             with self._lock:
                 self._chars += len(text) - len(one.text)
                 one.text = text

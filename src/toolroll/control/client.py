@@ -65,6 +65,7 @@ class ControlClient:
         """End the connection; another thread that waits for events returns."""
         with suppress(OSError):
             self._socket.shutdown(2)
+        self._lines.close()
         self._socket.close()
 
     def __enter__(self) -> Self:

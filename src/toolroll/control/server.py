@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -56,7 +56,6 @@ class ControlServer:
         self._subscribers: tuple[_Connection, ...] = ()
         self._connections: set[_Connection] = set()
         self._listening: socket.socket | None = None
-        self._path = ""
         self._started = False
         self._ended = threading.Event()
         if kit is not None:
@@ -86,11 +85,18 @@ class ControlServer:
             self._ended.set()
             listening, connections = self._listening, tuple(self._connections)
         if listening is not None:
+            from toolroll.host.runtime import user_sockets
+
             _shut(listening)
-            with suppress(OSError):
-                os.unlink(self._path)
+            user_sockets.remove(self.hands.id)
         for one in connections:
             one.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _run(self) -> None:
         from toolroll.host.runtime import user_sockets
@@ -101,7 +107,6 @@ class ControlServer:
             self._warn(f"The console and `toolroll approve` cannot reach this process: {error}")
             return
         with self._lock:
-            self._path = os.path.join(user_sockets.run_folder(), self.hands.id)
             self._listening = listening
         if self._ended.is_set():
             self.close()
