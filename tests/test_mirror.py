@@ -29,6 +29,7 @@ FRONTS = {
     "host/models/embedding": "host/models/embedding/embedder",
     "host/recordings": "recording/replay",
     "host/runtime": "kit host/sandbox/git/guard host/shell/process_marks",
+    "host/runtime": "kit host/sandbox/git/guard host/runtime/process_marks",
     "host/sandbox": "host/sandbox/choose host/sandbox/toolchains",
     "host/sandbox/git": "host/sandbox/git/guard services",
     "host/search": "host/search/search services",
