@@ -28,7 +28,6 @@ FRONTS = {
     "host/models/chat": "host/models/chat/config",
     "host/models/embedding": "host/models/embedding/embedder",
     "host/recordings": "recording/replay",
-    "host/runtime": "kit host/sandbox/git/guard host/shell/process_marks",
     "host/runtime": "kit host/sandbox/git/guard host/runtime/process_marks",
     "host/sandbox": "host/sandbox/choose host/sandbox/toolchains",
     "host/sandbox/git": "host/sandbox/git/guard services",
