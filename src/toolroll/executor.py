@@ -97,7 +97,8 @@ class Executor:
         started = perf_counter()
         call = ctx.call
         call.name = name
-        status, code = "raised", None
+        status, code, ended = "raised", None, None
+        ends = [watch(call, given) for watch in self._hooks.watchers]
         try:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
@@ -105,9 +106,11 @@ class Executor:
             if self._hooks.after:
                 self._hooks.report(call, result)
             result.wire = self._wire(result)
-            status, code = result.status, result.error.code if result.error else None
+            status, code, ended = result.status, result.error.code if result.error else None, result
         finally:
             seconds = perf_counter() - started
+            for end in ends:
+                end(ended, seconds)
             self._observe(ctx, given, status, code, seconds)
         result.meta["seconds"] = seconds
         return result

@@ -10,7 +10,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import CODE_MODE, DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, parse_port, read_settings
+from toolroll.cli.options import (
+    CODE_MODE,
+    DIALECT,
+    MODE,
+    NETWORK,
+    ROOT,
+    SANDBOX,
+    WIDE,
+    make_kit,
+    parse_port,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -81,6 +92,7 @@ def _serve_http(args: Namespace) -> int:
 
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
+    from toolroll.control.server import ControlServer
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -91,6 +103,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
+        "control": ControlServer(None, "mcp", warn=_warn),
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
@@ -131,7 +144,6 @@ def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
     def open_kit(folder: str | None, approve: Approver) -> Kit:
         from toolroll.host.settings import Layer
-        from toolroll.kit import Kit
 
         workspace = folder or args.workspace or "."
         asks = [Layer("--ask", {"policy": "ask"})] if args.ask else []
@@ -139,7 +151,7 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
             settings = read_settings(args, workspace, *asks).settings
         except UsageError as error:  # the file was right at the start
             raise ValueError(str(error)) from None
-        return Kit(workspace, approve=approve, tools=tools, settings=settings)
+        return make_kit(workspace, approve=approve, tools=tools, settings=settings)
 
     return open_kit
 

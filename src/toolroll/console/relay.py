@@ -14,13 +14,12 @@ from typing import Any
 
 import msgspec
 
+from toolroll.control.server import MAX_LINE_BYTES, PREFIX
 from toolroll.host.runtime import user_sockets
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_FEED_BYTES = 8 * 1024 * 1024
 """Events that wait for one page."""
 MAX_FEEDS = 32
-PREFIX = "control-"
 LOOK_S = 0.5
 """How often the run folder is read for new processes while a page follows."""
 HELLO_TIMEOUT_S = 3.0
@@ -193,7 +192,7 @@ class Relay:
 async def _connect(name: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     connection = await asyncio.to_thread(user_sockets.connect, name, HELLO_TIMEOUT_S)
     connection.setblocking(False)
-    reader, writer = await asyncio.open_unix_connection(sock=connection, limit=MAX_LINE_BYTES)
+    reader, writer = await asyncio.open_unix_connection(sock=connection, limit=MAX_LINE_BYTES + 1)
     try:
         yield reader, writer
     finally:
