@@ -97,7 +97,7 @@ class Executor:
         started = perf_counter()
         call = ctx.call
         call.name = name
-        status, code = "raised", None
+        status, code, chars = "raised", None, 0
         try:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
@@ -105,10 +105,10 @@ class Executor:
             if self._hooks.after:
                 self._hooks.report(call, result)
             result.wire = self._wire(result)
-            status, code = result.status, result.error.code if result.error else None
+            status, code, chars = result.status, result.error.code if result.error else None, len(result.text)
         finally:
             seconds = perf_counter() - started
-            self._observe(ctx, given, status, code, seconds)
+            self._observe(ctx, given, status, code, seconds, chars)
         result.meta["seconds"] = seconds
         return result
 
@@ -133,9 +133,11 @@ class Executor:
         finally:
             self._observe(ctx, arguments, status, code, perf_counter() - started)
 
-    def _observe(self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float) -> None:
+    def _observe(
+        self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float, chars: int = 0
+    ) -> None:
         call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
-        record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds, chars)
         for observe in self._observers:
             observe(record)
 
