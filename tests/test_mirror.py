@@ -28,7 +28,7 @@ FRONTS = {
     "host/mcp": "host/mcp/server host/mcp/http tools/session/mcp services",
     "host/models/chat": "host/models/chat/config",
     "host/models/embedding": "host/models/embedding/embedder",
-    "host/runtime": "kit host/sandbox/git/guard host/shell/process_marks",
+    "host/runtime": "kit host/sandbox/git/guard host/runtime/process_marks",
     "host/sandbox": "host/sandbox/choose host/sandbox/toolchains",
     "host/sandbox/git": "host/sandbox/git/guard services",
     "host/search": "host/search/search services",

@@ -38,6 +38,8 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     bases: list[FrozenPlace]
     limits: dict[str, Any] = {}
     settings: Settings = Settings()
+    model: str = ""
+    """For the tasks of agents."""
 
 
 class TaskOrder(msgspec.Struct, frozen=True):
@@ -56,11 +58,18 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 def serve(
-    lines: Iterable[bytes], write: Callable[[bytes], None], why_no_overlays: str, run_agent: RunAgent | None
+    lines: Iterable[bytes],
+    write: Callable[[bytes], None],
+    why_no_overlays: str,
+    make_agent: Callable[[str], RunAgent],
 ) -> None:
-    """Run the tasks that come in, each in a lease of its own, until there are no more lines."""
+    """Run the tasks that come in, each in a lease of its own, until there are no more lines.
+
+    `make_agent` gets the name of a model.
+    """
     source, lock = iter(lines), threading.Lock()
     order = msgspec.json.decode(next(source), type=WorkerOrder)
+    run_agent = make_agent(order.model)
 
     def say(row: Ready | FleetResult) -> None:
         with lock:
