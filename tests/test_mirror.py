@@ -13,7 +13,7 @@ SOURCE = TESTS.parent / "src" / "toolroll"
 FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
-    "control/views": "control/views/journal control/views/config",
+    "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",
     "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",

@@ -1,4 +1,4 @@
-"""Settings, facts about the machine, and usage as the console shows them."""
+"""Settings as the console shows them."""
 
 from __future__ import annotations
 
@@ -34,19 +34,3 @@ def test_settings_with_their_origins_and_without_secrets(
     file.write_text("mode = 3")
     with pytest.raises(ToolError, match=r"toolroll\.toml"):
         show(kit, "config", {})
-
-
-def test_facts(kit: Kit) -> None:
-    rows = {one["name"]: one for one in show(kit, "doctor", {})["rows"]}
-    assert (rows["Python"]["state"], rows["configuration"]["section"]) == ("ok", "base")
-    assert {one["state"] for one in rows.values()} <= {"ok", "absent", "missing"}
-    assert "index" in rows
-
-
-def test_usage_counts_calls_errors_and_tokens(kit: Kit) -> None:
-    kit.call("write", {"path": "a.txt", "content": "x" * 4_000})
-    texts = [kit.call("read", given).text for given in ({"path": "a.txt"}, {"path": "a.txt"}, {})]
-    rows = {one["tool"]: one for one in show(kit, "usage", {})["tools"]}
-    assert (rows["read"]["calls"], rows["read"]["errors"]) == (3, 1)
-    assert rows["read"]["tokens"] == -(-sum(map(len, texts)) // 4)
-    assert rows["read"]["seconds"] > 0
