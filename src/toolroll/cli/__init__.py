@@ -30,6 +30,8 @@ _WHERE = {
     "undo": "journal.UNDO",
     "checkpoint": "journal.CHECKPOINT",
     "rewind": "journal.REWIND",
+    "record": "recording.record.COMMAND",
+    "replay": "recording.replay.COMMAND",
     "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
     "memory": "knowledge.MEMORY_COMMAND",

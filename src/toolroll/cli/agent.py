@@ -10,7 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, NETWORK, SANDBOX, WIDE, WORKSPACE, cannot_open, dialect_names, read_settings
+from toolroll.cli.options import (
+    MODE,
+    NETWORK,
+    SANDBOX,
+    WIDE,
+    WORKSPACE,
+    cannot_open,
+    dialect_names,
+    make_kit,
+    read_settings,
+)
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -132,7 +142,6 @@ def _replay_preset(first: Any) -> Preset:
 
 def _open_kit(args: Namespace, preset: Preset) -> Kit:
     from toolroll.agent.approval import make_approver, refuse_unasked
-    from toolroll.kit import Kit
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
@@ -145,7 +154,7 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
         approve = make_approver(lambda: kit, _ask)
     settings = build_settings(args, "standard" if args.yes else "ask")
     try:
-        kit = Kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
+        kit = make_kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

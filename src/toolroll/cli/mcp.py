@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import CODE_MODE, DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, read_settings
+from toolroll.cli.options import CODE_MODE, DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, make_kit, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -117,7 +117,6 @@ def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
     def open_kit(folder: str | None, approve: Approver) -> Kit:
         from toolroll.host.settings import Layer
-        from toolroll.kit import Kit
 
         workspace = folder or args.workspace or "."
         asks = [Layer("--ask", {"policy": "ask"})] if args.ask else []
@@ -125,7 +124,7 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
             settings = read_settings(args, workspace, *asks).settings
         except UsageError as error:  # the file was right at the start
             raise ValueError(str(error)) from None
-        return Kit(workspace, approve=approve, tools=tools, settings=settings)
+        return make_kit(workspace, approve=approve, tools=tools, settings=settings)
 
     return open_kit
 
