@@ -13,6 +13,7 @@ SOURCE = TESTS.parent / "src" / "toolroll"
 FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
+    "control": "control/server",
     "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",

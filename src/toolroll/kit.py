@@ -286,6 +286,7 @@ class Kit(ProgramCalls):
         own, cwd = self._services, options.get("cwd", ".")
         token, message = options.get("token") or CancelToken(), options.get("message", "")
         progress, shown = options.get("progress", silent), options.get("tools", "")
+        names = options.get("id", ""), options.get("client", "")
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
@@ -300,7 +301,7 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(self.limits, token, self.session, message, progress, own.loop, shown, options.get("id", "")),
+            Call(self.limits, token, self.session, message, progress, own.loop, shown, *names),
             cwd,
             call_tool=self._call_from_program if self.settings.code_mode else None,
         )

@@ -338,12 +338,17 @@ AfterHook = Callable[[HookCall, Result], str | None]
 """Sees the result; a text that it returns is added to it."""
 
 
+CallWatcher = Callable[[Call, Any], Callable[[Result | None, float], None]]
+"""Sees a call and its arguments as it begins; what it returns gets the result, None if the call raised, and seconds."""
+
+
 class Hooks:
     """Functions before and after every call of a kit and of its forks."""
 
     def __init__(self, before: Iterable[BeforeHook] = (), after: Iterable[AfterHook] = ()) -> None:
         self.before = list(before)
         self.after = list(after)
+        self.watchers: list[CallWatcher] = []  # must not raise
 
     def change(self, call: Call) -> Mapping[str, Any] | None:
         """Ask all hooks about a call, each with the arguments of the one before: other arguments, or None.

@@ -42,6 +42,8 @@ def run(args: Namespace) -> int:
     """Run the agent on a task; 0 only if the model finished it."""
     from toolroll.agent import PRESETS, Agent
     from toolroll.agent.transcript import ReplayModel
+    from toolroll.control.server import ControlServer
+    from toolroll.formats import wire_text
 
     records = _read_transcript(args.replay) if args.replay else None
     if args.print:
@@ -52,7 +54,11 @@ def run(args: Namespace) -> int:
         raise UsageError('No task is given. Example: toolroll agent "fix the failing test". See: toolroll agent --help')
     preset = _replay_preset(first) if first else PRESETS[args.preset]
     model: ModelClient = ReplayModel(records) if records else load_model(args.model)
-    with _open_transcript(args.transcript) as write, _open_kit(args, preset) as kit:
+    with (
+        _open_transcript(args.transcript) as write,
+        _open_kit(args, preset) as kit,
+        ControlServer(kit, "agent", client=model.name, show=wire_text),
+    ):
         watch = [_show_record, *([write] if write else [])]
         agent = Agent(
             kit,

@@ -67,6 +67,7 @@ def _serve_http(args: Namespace) -> int:
 
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
+    from toolroll.control.server import ControlServer
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -77,6 +78,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
+        "control": ControlServer(None, "mcp", warn=_warn),
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools

@@ -1,1 +1,4 @@
-"""What a running process shows of its kit, and what a person may do to it from outside."""
+"""The control socket of a process that holds a kit: live calls, approvals and views, for the console and the terminal.
+
+Fronts: `server.ControlServer` and `client.ControlClient`. The server imports little until somebody connects.
+"""

@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
-from toolroll.kit import Kit
 from toolroll.result import ErrorCode, ToolError, as_tool_error
+
+if TYPE_CHECKING:
+    from toolroll.kit import Kit
 
 ViewFunction = Callable[..., dict[str, Any]]
 """Takes a kit and the parameters of a method by name; its signature says which there are."""

@@ -20,6 +20,12 @@ def list_jobs(kit: Kit) -> dict[str, Any]:
     return {"jobs": [_row(one) for one in reversed(kit.context().commands.jobs.all())]}
 
 
+def job_states(kit: Kit) -> tuple[tuple[int, str], ...]:
+    """The number and the state of each job. A shell that was not used yet is not opened for that."""
+    shell = kit.context().commands
+    return tuple((one.id, one.state) for one in shell.jobs.all()) if getattr(shell, "is_open", True) else ()
+
+
 def _row(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,

@@ -91,6 +91,12 @@ def connect(name: str, timeout: float) -> socket.socket:
             raise
 
 
+def remove(name: str) -> None:
+    """Remove the file of a socket that this process has closed."""
+    with suppress(OSError):
+        os.unlink(os.path.join(run_folder(), name))
+
+
 def sockets() -> list[str]:
     """The names of the sockets, sorted; a process may have left one that nobody listens on."""
     with os.scandir(run_folder()) as entries:
