@@ -184,9 +184,9 @@ class RemoteLease(Lease):
     def write_bytes(self, path: str, data: bytes) -> Change | None:
         return msgspec.json.decode(self._ask("write_bytes", path=path, data=data), type=Change | None)
 
-    def _call_own(self, tool: Tool, **given: Any) -> Result:
+    def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
         entry = {"entry": given.pop("call")} if "call" in given else {}
-        return msgspec.json.decode(self._ask(tool.name, **given, **entry), type=Result)
+        return msgspec.json.decode(self._ask(tool.name, message=message, **given, **entry), type=Result)
 
     def changes(self) -> list[Change]:
         return msgspec.json.decode(self._ask("changes"), type=list[Change])
