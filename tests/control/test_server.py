@@ -223,3 +223,15 @@ def test_who_subscribes_is_shown_what_waits_and_what_no_longer_does(
         assert (shown["tool"], shown["lasting"], shown["scope"]) == ("write", False, "")
         go_on.set()
         assert (next(events), asked.result(10)) == (("approvals", {"waiting": []}), True)
+
+
+def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: ControlClient) -> None:
+    client.request("subscribe", events=["journal", "jobs"])
+    kit.call("write", {"path": "a.txt", "content": "one"})
+    event, data = next(client.events())
+    assert (event, data["size"] > 0) == ("journal", True)
+    assert [one["tool"] for one in client.request("journal", limit=5)["entries"]] == ["write"]
+    assert client.request("undo", number=1)["ok"]
+    assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
+    with pytest.raises(ControlError, match="missing required field `number`"):
+        client.request("undo")
