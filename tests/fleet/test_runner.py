@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.runner import StartWorker, run_tasks
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import FrozenPlace, WorkerOrder
@@ -34,9 +34,11 @@ for line in sys.stdin:
 
 def make_worker(how: str, mark: Path) -> tuple[WorkerOrder, StartWorker]:
     words = [sys.executable, "-S", "-E", "-c", WORKER, how, str(mark)]
-    return WorkerOrder(f"worker that {how}", 2, [FrozenPlace("", "")]), partial(
-        start_process, words, "/", os.environ, (PIPE, PIPE, 2)
-    )
+
+    def start() -> ProcessPipe:
+        return ProcessPipe(start_process(words, "/", os.environ, (PIPE, PIPE, 2)))
+
+    return WorkerOrder(f"worker that {how}", 2, [FrozenPlace("", "")]), start
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Policy, Token, ToolError, tool
-from toolroll.host.approval.waiting import WaitingApprovals
-from toolroll.host.runtime.state import State
+from toolroll.control.server import ControlServer
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend, list_tools
 
@@ -378,25 +377,26 @@ def test_a_client_can_give_the_conversation(backend):
     assert (found.count("said by assistant"), found.count("said by user")) == (1, 1)
 
 
-def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
+def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path, monkeypatch):
     commands = []
-    state = State(str(tmp_path / "state"))
+    control = ControlServer(None, "mcp")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
 
     def open_kit(folder, approve):
         return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy="ask")
 
-    backend = KitBackend(open_kit, on_waiting=commands.append)
+    backend = KitBackend(open_kit, on_waiting=commands.append, control=control)
     answers = []
     thread = threading.Thread(
         target=lambda: answers.append(backend.call("write", {"path": "a.txt", "content": "x"}, Peer()))
     )
     thread.start()
     until(lambda: commands)
-    waiting = WaitingApprovals(state)
-    [request] = waiting.all()
+    [request] = control.approvals.all()
+    assert request.diff == "a.txt\n@@ -1,0 +1,1 @@\n+x"
     assert commands == [f"toolroll approve -C {ws} {request.id} once"]
     assert not (ws / "a.txt").exists()
-    assert waiting.answer(request, "once")
+    assert control.approvals.answer(request.id, request.digest, "once") == ("applied", "")
     thread.join(10)
     backend.close()
     assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")
@@ -425,7 +425,7 @@ class AskedPeer(Peer):
     def can(self, capability):
         return capability == "elicitation"
 
-    def request(self, _method, params):
+    def request(self, _method, params, **_options):
         self.asked.append(params["message"].splitlines()[2])
         return {"action": "decline"}
 
@@ -455,3 +455,15 @@ def test_the_client_of_a_program_is_asked_about_its_calls(ws, tmp_path):
     backend.call("python", {"code": "tools.fetch('https://example.org/')"}, peer)
     backend.close()
     assert (len(peer.asked), other.asked) == (1, [])
+
+
+def test_live_calls_show_what_the_client_was_sent(ws, tmp_path, put, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    put({"a.txt": "".join(f"line {number}\n" for number in range(200))})
+    control = ControlServer(None, "mcp")
+    backend = KitBackend(lambda _folder, _approve: Kit(ws), one_client=True, control=control)
+    sent = [backend.call("read", {"path": "a.txt"}, Peer("codex")) for _ in range(2)]
+    assert [control.calls.text_of(seq)["text"] for seq in (1, 2)] == [one["content"][0]["text"] for one in sent]
+    [second, first], _ = control.calls.page(None, 2, None)
+    assert (first["client"], control.hands.client, second["tokens"] < first["tokens"]) == ("codex", "codex", True)
+    backend.close()

@@ -1,28 +1,26 @@
-"""Run many tasks with several workers, each a process at the other end of a pipe. No task is lost when one dies."""
+"""Run many tasks with several workers, each at the other end of a pipe. No task is lost when one dies."""
 
 from __future__ import annotations
 
-import io
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast
 
 import msgspec
 
+from toolroll.fleet.engines.engine import WorkerPipe
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
-from toolroll.host.runtime.launcher import ChildProcess, wait_for
+from toolroll.result import ToolError
 
 _MAX_STARTS = 5  # of one worker
 _MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
-_END_SECONDS = 30.0
 
-StartWorker = Callable[[], "ChildProcess"]
-"""Starts a worker, with pipes for its input and output."""
+StartWorker = Callable[[], WorkerPipe]
+"""Starts a worker; ToolError if it cannot be started."""
 
 
 @dataclass(slots=True)
@@ -97,7 +95,7 @@ class WorkerLink:
         self, order: WorkerOrder, start: StartWorker, queue: TaskQueue, on_problem: Callable[[str], None]
     ) -> None:
         self._order, self._start, self._queue, self._on_problem = order, start, queue, on_problem
-        self._process: ChildProcess | None = None
+        self._pipe: WorkerPipe | None = None
         self._lock = threading.Lock()
         self._has: dict[str, TaskOrder] = {}
         self._is_ready = self._is_gone = self._is_stopped = False
@@ -106,30 +104,34 @@ class WorkerLink:
         """Have it run tasks until there are none."""
         for _ in range(_MAX_STARTS):
             self._is_ready = self._is_gone = False
-            self._process = process = self._start()
-            done = self._feed(process)
-            status = _end(process)
+            try:
+                self._pipe = pipe = self._start()
+            except ToolError as error:
+                self._on_problem(f"{self._order.name} is left out: {error}")
+                return
+            done = self._feed(pipe)
+            how = pipe.wait()
             if done or self._is_stopped:
                 return
             left = "" if self._is_ready else " before it was ready, and is left out"
-            self._on_problem(f"{self._order.name} ended with status {status}{left}.")
+            self._on_problem(f"{self._order.name} ended with {how}{left}.")
             if not self._is_ready:
                 return
 
     def stop(self) -> None:
         """End it now."""
         self._is_stopped = True
-        if (process := self._process) is not None:
-            process.terminate()
+        if (pipe := self._pipe) is not None:
+            pipe.stop()
 
-    def _feed(self, process: ChildProcess) -> bool:
+    def _feed(self, pipe: WorkerPipe) -> bool:
         """Send tasks and take results; whether all is done. False if the worker ends before."""
         places = threading.Semaphore(self._order.width)
-        reader = threading.Thread(target=self._read, args=(process, places), daemon=True)
+        reader = threading.Thread(target=self._read, args=(pipe, places), daemon=True)
         reader.start()
         is_whole = False
         with suppress(OSError):
-            _send(process, encode_order(self._order))
+            pipe.send(encode_order(self._order))
             while not self._is_gone:
                 places.acquire()
                 order = self._queue.take() if not self._is_gone else None
@@ -138,31 +140,29 @@ class WorkerLink:
                     break
                 with self._lock:
                     self._has[order.task.id] = order
-                _send(process, encode_order(order))
-        with suppress(OSError):
-            process.stdin.close()  # type: ignore[union-attr]  # it has a pipe
+                pipe.send(encode_order(order))
+        pipe.finish()
         reader.join()
         self._drop_all()
         return is_whole
 
-    def _read(self, process: ChildProcess, places: threading.Semaphore) -> None:
+    def _read(self, pipe: WorkerPipe, places: threading.Semaphore) -> None:
         """Take results until the worker ends; what it still had then is for others."""
-        with io.BufferedReader(cast("io.RawIOBase", process.stdout)) as lines:
-            for line in lines:
-                try:
-                    answer = decode_answer(line)
-                except (msgspec.DecodeError, UnicodeError):
-                    continue  # what some library prints
-                if isinstance(answer, Ready):
-                    self._is_ready = True
-                    if answer.problem:
-                        self._on_problem(f"{self._order.name}: {answer.problem}")
-                    continue
-                with self._lock:
-                    order = self._has.pop(answer.id, None)
-                if order is not None:
-                    self._queue.put_back(order, answer)
-                    places.release()
+        for line in pipe.lines():
+            try:
+                answer = decode_answer(line)
+            except (msgspec.DecodeError, UnicodeError):
+                continue  # what some library prints
+            if isinstance(answer, Ready):
+                self._is_ready = True
+                if answer.problem:
+                    self._on_problem(f"{self._order.name}: {answer.problem}")
+                continue
+            with self._lock:
+                order = self._has.pop(answer.id, None)
+            if order is not None:
+                self._queue.put_back(order, answer)
+                places.release()
         self._is_gone = True
         self._drop_all()
         places.release(self._order.width)
@@ -173,18 +173,3 @@ class WorkerLink:
         for order in orders:
             said = f"{self._order.name} ended while it ran this task."
             self._queue.put_back(order, FleetResult(order.task.id, "error", said, attempt=order.attempt), died=True)
-
-
-def _send(process: ChildProcess, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
-
-
-def _end(process: ChildProcess) -> int:
-    """Wait for the end of a worker whose pipes are closed; its status."""
-    status = wait_for(process, _END_SECONDS)
-    if status is None:
-        process.kill()
-        status = process.wait()
-    return status

@@ -19,7 +19,9 @@ from toolroll.result import ErrorCode, Result, ToolError
 
 if TYPE_CHECKING:
     from toolroll.catalogue import Choice
+    from toolroll.control.server import ControlServer
     from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
+    from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.kit import Kit
 
 _MAX_LISTED_OUTPUTS = 100
@@ -72,12 +74,13 @@ class KitBackend:
         by_client: bool = False,
         structured: bool = False,
         one_client: bool = False,
+        control: ControlServer | None = None,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
         structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
-        client cannot ask its user waits for `toolroll approve`; it gets the command to type.
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type. `control` shows the calls.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
@@ -95,6 +98,7 @@ class KitBackend:
         self._peer: ContextVar[Peer | None] = ContextVar("peer", default=None)  # also in threads of its call
         self._calling: list[Peer] = []
         self._one_client = one_client
+        self._control = control
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
@@ -133,6 +137,7 @@ class KitBackend:
     def tools(self, client: Item | None = None) -> list[Item]:
         """The tools as they fit the client."""
         lists = self._tool_lists()
+        self._name_client(client or {})
         if not self._by_client:
             return lists[""]
         profile = find_profile(client or {})
@@ -170,9 +175,10 @@ class KitBackend:
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peer.set(peer)
             self._calling.append(peer)
+            client = self._name_client(peer.client)
             _add_turns(kit, peer.meta.get(TURNS))
             tools = profile.tools or "" if self._by_client else ""
-            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools, client=client)
         finally:
             self._peer.set(None)
             if peer in self._calling:
@@ -182,9 +188,21 @@ class KitBackend:
             self._reads.replace_text(arguments, result)
         own = kit.dialect.profile.mcp
         answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
-        return self._fit_cut_output(name, result, answer, profile) if "spill" in result.meta else answer
+        if "spill" in result.meta:
+            self._fit_cut_output(name, result, answer, profile)
+        if self._control is not None:
+            sent = "\n".join(one["text"] for one in answer["content"] if one["type"] == "text")
+            self._control.calls.amend(result.meta["live_call"], sent)
+        return answer
 
-    def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> Item:
+    def _name_client(self, client: Item) -> str:
+        """The name that a client gives itself; the only client is also that of the process."""
+        name = str(client.get("name", ""))
+        if self._control is not None and self._one_client:
+            self._control.hands.client = name
+        return name
+
+    def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> None:
         from toolroll.mcp import resources
         from toolroll.text.truncate import bound_lines
 
@@ -197,7 +215,6 @@ class KitBackend:
         if profile.links:
             answer["content"].append(resources.make_link(handle, name))
         self._notify("resources")
-        return answer
 
     def resources(self) -> list[Item]:
         from toolroll.mcp import resources
@@ -259,6 +276,8 @@ class KitBackend:
         with self._lock:
             self._closed = True
             kit, self._kit = self._kit, None
+        if self._control is not None:
+            self._control.close()
         self._root_known.set()
         for token in tuple(self._in_use):
             token.cancel()
@@ -305,6 +324,8 @@ class KitBackend:
         self._folder = kit.workspace
         kit.watch(lambda: self._notify("tools"))
         self._kit = kit
+        if self._control is not None:
+            self._control.follow(kit)
         self._compare_tools(kit)
         return kit
 
@@ -323,33 +344,37 @@ class KitBackend:
         kit.close()
 
     def _approve(self, request: ApprovalRequest) -> Answer:
-        from toolroll.host.approval.request import CannotAskError
         from toolroll.mcp import approval
 
         peer = self._peer.get()
         if peer is None and (self._one_client or len(self._calling) == 1):  # what a command does, while its call waits
             peer = next(reversed(self._calling), None)
-        try:
+        if peer is None or self._control is None:
             return approval.ask(request, peer)
-        except CannotAskError:
-            if peer is None or self._on_waiting is None:
-                raise
-        return self._wait_for_approval(request, peer, self._on_waiting)
+        return self._wait_for_approval(request, peer, self._control.approvals)
 
-    def _wait_for_approval(self, request: ApprovalRequest, peer: Peer, on_waiting: Callable[[str], None]) -> Answer:
+    def _wait_for_approval(self, request: ApprovalRequest, peer: Peer, approvals: WaitingApprovals) -> Answer:
+        """Wait for the first answer: of the client's user, or from elsewhere."""
         import shlex
 
-        from toolroll.host.approval.waiting import WaitingApprovals
-        from toolroll.host.runtime.state import State
+        from toolroll.control.preview import preview_request
+        from toolroll.mcp import approval
 
-        kit = self._in_use[peer.token]
+        kit, on_waiting = self._in_use[peer.token], self._on_waiting
 
         def notice(id: str) -> None:
             command = f"toolroll approve -C {shlex.quote(kit.workspace)} {id} once"
-            on_waiting(command)
             peer.progress(0, None, f"Waiting for approval: {command}")
+            if on_waiting is not None:
+                on_waiting(command)
 
-        return WaitingApprovals(State(kit.state_dir)).ask(request, peer.token, notice)
+        return approvals.ask(
+            request,
+            peer.token,
+            asker=lambda withdrawn: approval.ask(request, peer, withdrawn),
+            preview=lambda one: preview_request(one, kit),
+            notice=notice if on_waiting is not None else None,
+        )
 
     def _notify(self, kind: ListKind) -> None:
         for changed in tuple(self._watchers):

@@ -14,9 +14,9 @@ import pytest
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
+from toolroll.host.runtime.process_marks import ProcessMarks
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.tiers import Unconfined
-from toolroll.host.shell.process_marks import ProcessMarks
 from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]

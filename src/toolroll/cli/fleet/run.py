@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,20 +17,20 @@ from toolroll.cli.screen import complain, show
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.fleet.runner import StartWorker
-    from toolroll.fleet.tasks import FleetResult, FleetTask
-    from toolroll.fleet.worker import WorkerOrder
+    from toolroll.fleet.engines.engine import FleetEngine, WorkerPool
+    from toolroll.fleet.lease import Lease
+    from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent
     from toolroll.host.fleet.frozen import FrozenCopy
     from toolroll.host.settings import Settings
 
-_ACTIONS = ("run", "work")
+_ACTIONS = ("run", "work", "node")
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def run(args: Namespace) -> int:
     """Run the tasks of a file; 0 only if all passed."""
     action = one_of("action", args.action or "", _ACTIONS)
-    return _work(args) if action == "work" else _run_file(args)
+    return _run_file(args) if action == "run" else _work(is_node=action == "node")
 
 
 def _run_file(args: Namespace) -> int:
@@ -39,6 +39,7 @@ def _run_file(args: Namespace) -> int:
 
     if not args.file:
         raise UsageError("Which task file? Example: toolroll fleet run tasks.jsonl --width 100")
+    engine = _open_engine(args.engine)
     tasks, problems = read_tasks(_read_lines(args.file))
     for problem in problems:
         complain(f"{args.file}, {problem}. The other tasks run.", "task")
@@ -53,7 +54,7 @@ def _run_file(args: Namespace) -> int:
         log.add(result)
 
     with ResultLog(out, append=args.resume, total=len(tasks), done=len(before)) as log:
-        _run_all(args, todo, take)
+        _run_all(args, engine, todo, take)
     seconds = time.monotonic() - began
     show(summarize(results, seconds))
     if args.picture:
@@ -93,10 +94,12 @@ class ResultLog:
             print(file=sys.stderr)
 
 
-def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]) -> None:
+def _run_all(
+    args: Namespace, engine: FleetEngine, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]
+) -> None:
     from toolroll.fleet.runner import run_tasks
     from toolroll.fleet.tasks import FleetResult
-    from toolroll.fleet.worker import FrozenPlace
+    from toolroll.fleet.worker import WorkerOrder
 
     limits = _read_limits(args)
     width, retries = _read_count(args.width, "width"), _read_count(args.retries, "retries", least=0)
@@ -107,24 +110,21 @@ def _run_all(args: Namespace, tasks: list[FleetTask], on_result: Callable[[Fleet
             if key not in frozen:
                 frozen[key] = _freeze(key, read_settings(args, key[0]).settings, closing)
         made = [key for key, one in frozen.items() if not isinstance(one, str)]
-        places = [FrozenPlace(one.path, one.state) for one in frozen.values() if not isinstance(one, str)]
+        bases = [one for one in frozen.values() if not isinstance(one, str)]
         for task in tasks:
             if isinstance(why := frozen[_key(task, args)], str):
                 on_result(FleetResult(task.id, "error", why))
         runnable = [(task, made.index(_key(task, args))) for task in tasks if _key(task, args) in made]
+        if not runnable:
+            return
+        closing.callback(engine.close)
+        tell = partial(complain, label="worker")
+        pools = engine.open_pools(bases, tell)
         settings = read_settings(args, args.workspace).settings
-        count = min(os.cpu_count() or 1, width, max(1, len(runnable)))
-        workers = [
-            _make_worker(number, -(-width // count), places, limits, settings, args) for number in range(1, count + 1)
-        ]
-        if runnable:
-            run_tasks(
-                runnable,
-                workers,
-                retries=retries,
-                on_result=on_result,
-                on_problem=lambda said: complain(said, "worker"),
-            )
+        workers = _plan_workers(pools, min(width, len(runnable)), width)
+        order = partial(WorkerOrder, limits=limits, settings=settings, model=args.model or "")
+        started = [(order(name, share, list(pool.places)), pool.start) for name, share, pool in workers]
+        run_tasks(runnable, started, retries=retries, on_result=on_result, on_problem=tell)
 
 
 def _key(task: FleetTask, args: Namespace) -> tuple[Any, ...]:
@@ -146,19 +146,28 @@ def _freeze(key: tuple[Any, ...], settings: Settings, closing: ExitStack) -> Fro
     return made
 
 
-def _make_worker(
-    number: int, width: int, places: list[Any], limits: dict[str, Any], settings: Settings, args: Namespace
-) -> tuple[WorkerOrder, StartWorker]:
-    from toolroll.fleet.worker import WorkerOrder
-    from toolroll.host.runtime.launcher import PIPE, start_process
+def _open_engine(spec: str) -> FleetEngine:
+    from toolroll.fleet.engines import open_engine
 
-    words = [sys.executable, "-m", "toolroll", "fleet", "work", *(["--model", args.model] if args.model else [])]
-    order = WorkerOrder(f"worker {number}", width, places, limits, settings)
-    return order, partial(start_process, words, os.getcwd(), os.environ, (PIPE, PIPE, 2))
+    try:
+        return open_engine(spec)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
-def _work(args: Namespace) -> int:
-    """The worker's side: orders on stdin, results on stdout."""
+def _plan_workers(pools: Sequence[WorkerPool], most: int, width: int) -> list[tuple[str, int, WorkerPool]]:
+    """Workers with their names and their shares of the width: one a core, but at most so many, on all nodes alike."""
+    turns = range(max((pool.cores for pool in pools), default=0))
+    places = [pool for turn in turns for pool in pools if turn < pool.cores][:most]
+    share = -(-width // max(1, len(places)))
+    return [
+        (f"worker {number}" + (f" on {pool.name}" if pool.name else ""), share, pool)
+        for number, pool in enumerate(places, 1)
+    ]
+
+
+def _work(*, is_node: bool) -> int:
+    """The worker's side: orders on stdin, results on stdout. To a node its bases are sent first."""
     import resource
 
     from toolroll import allow_overlays
@@ -166,6 +175,7 @@ def _work(args: Namespace) -> int:
     why = allow_overlays()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors
+    from toolroll.fleet.engines.arrivals import receive_bases
     from toolroll.fleet.worker import serve
 
     out = os.fdopen(os.dup(1), "wb")
@@ -175,16 +185,22 @@ def _work(args: Namespace) -> int:
         out.write(line)
         out.flush()
 
-    serve(sys.stdin.buffer, write, why, partial(_run_agent, args))
+    with ExitStack() as closing:
+        if is_node:
+            receive_bases(sys.stdin.buffer, write, closing)
+        serve(sys.stdin.buffer, write, why, _make_agent)
     return 0
 
 
-def _run_agent(args: Namespace, kit: Any, task: str) -> tuple[bool, str]:
-    from toolroll.agent import PRESETS, Agent
-    from toolroll.cli.agent import load_model
+def _make_agent(model: str) -> RunAgent:
+    def run_agent(kit: Lease, task: str) -> tuple[bool, str]:
+        from toolroll.agent import PRESETS, Agent
+        from toolroll.cli.agent import load_model
 
-    outcome = Agent(kit, load_model(args.model), PRESETS["native"]).run(task)
-    return outcome.finished, outcome.text
+        outcome = Agent(kit, load_model(model or None), PRESETS["native"]).run(task)
+        return outcome.finished, outcome.text
+
+    return run_agent
 
 
 def _read_lines(path: str) -> list[str]:
@@ -226,7 +242,7 @@ COMMAND = Command(
     "Run many tasks, each in an isolated copy.",
     run,
     (
-        Option(("action",), "run (work is for its own processes).", "ACTION"),
+        Option(("action",), "run (work and node are for its own processes).", "ACTION"),
         Option(("file",), "Task file: one JSON object a line.", "FILE"),
         Option(("--width",), "Leases that are open at once (16).", "N", "16"),
         Option(("--results",), "File for the results (FILE.results.jsonl).", "FILE"),
@@ -239,6 +255,9 @@ COMMAND = Command(
         Option(("--disk",), "What one lease may write, such as 100M.", "SIZE"),
         Option(("--seconds",), "Time of one lease.", "S"),
         Option(("--picture",), "File for a picture of the results (SVG).", "FILE"),
+        Option(
+            ("--engine",), "Where tasks run: ssh:HOST,..., docker:NAME, kubectl:[NS/]POD (local).", "ENGINE", "local"
+        ),
         Option(("--model",), "Model for the tasks of agents.", "NAME"),
         DIALECT,
         SANDBOX,

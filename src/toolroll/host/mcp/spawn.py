@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess
+from toolroll.host.runtime.process_marks import TAG
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.host.shell.process_group import process_registry
-from toolroll.host.shell.process_marks import TAG
 from toolroll.policy import environment
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES

@@ -17,10 +17,9 @@ from functools import cache
 from itertools import chain
 from typing import cast
 
-from toolroll.host.runtime import process_tree
+from toolroll.host.runtime import process_marks, process_tree
+from toolroll.host.runtime.process_marks import FoundMarks, ProcessMarks
 from toolroll.host.runtime.process_tree import Process, ProcessView
-from toolroll.host.shell import process_marks
-from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
 from toolroll.host.shell.watchdog import Watchdog
 
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl

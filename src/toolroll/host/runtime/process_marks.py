@@ -19,6 +19,8 @@ TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
 _MOST, _LEAST = 1 << 60, 1 << 40  # of marks
 _SIGNALS = range(46, 62)  # of the real-time ones; programs that use any take the first or the last
+ALL_SIGNALS = (1 << len(_SIGNALS)) - 1
+"""What a thread blocks for a moment while it starts another, so that no mark is seen in it."""
 
 
 class FoundMarks(NamedTuple):
@@ -44,7 +46,7 @@ class ProcessMarks:
         if not hasattr(signal, "SIGRTMIN"):
             return
         before = _mask(signal.SIG_UNBLOCK, _SIGNALS)
-        taken = {0, _bits(before), *(other.signals for other in others)}
+        taken = {0, ALL_SIGNALS, _bits(before), *(other.signals for other in others)}
         while self.signals in taken:
             self.signals = _random(2)
         _mask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
@@ -104,7 +106,7 @@ def look(pid: int) -> FoundMarks:
     name = TAG.encode() + b"="
     return FoundMarks(
         tuple(one.removeprefix(name) for one in variables if one.startswith(name)),
-        (int(status.get(b"SigBlk", b"0"), 16) >> (_SIGNALS.start - 1)) & ((1 << len(_SIGNALS)) - 1),
+        (int(status.get(b"SigBlk", b"0"), 16) >> (_SIGNALS.start - 1)) & ALL_SIGNALS,
         int(status.get(b"NoNewPrivs", 0)) == 0,
         int(status.get(b"Seccomp_filters", 0)),
     )

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from toolroll.host.shell import process_marks
-from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
+from toolroll.host.runtime import process_marks
+from toolroll.host.runtime.process_marks import FoundMarks, ProcessMarks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -78,7 +78,7 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
-    code = "import os; from toolroll.host.shell import process_marks; print(os.getpid(), flush=True); input(); print(process_marks.ProcessMarks().limit, process_marks.limit_of(os.getpid()) is None)"
+    code = "import os; from toolroll.host.runtime import process_marks; print(os.getpid(), flush=True); input(); print(process_marks.ProcessMarks().limit, process_marks.limit_of(os.getpid()) is None)"
     inner, outer = (
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE),
         ProcessMarks(),

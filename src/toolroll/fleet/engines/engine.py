@@ -1,0 +1,60 @@
+"""The interface of engines: an engine opens one pool a node, and a pool starts workers there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from toolroll.fleet.worker import FrozenPlace
+from toolroll.host.fleet.frozen import FrozenCopy
+
+
+class WorkerPipe(Protocol):
+    """A running worker: orders go to it as lines, and its answers come back as lines."""
+
+    def send(self, line: bytes) -> None:
+        """OSError if it has ended."""
+
+    def lines(self) -> Iterator[bytes]:
+        """Its answers, until it ends. Read by one thread."""
+
+    def finish(self) -> None:
+        """Send no more orders: it removes its leases and ends."""
+
+    def stop(self) -> None:
+        """End it now."""
+
+    def wait(self) -> str:
+        """Wait for its end; how it ended, such as "status 0"."""
+
+
+class WorkerPool(Protocol):
+    """One node that has the bases."""
+
+    @property
+    def name(self) -> str:
+        """What results and problems call it; empty for this machine."""
+
+    @property
+    def cores(self) -> int:
+        """How many workers it has room for."""
+
+    @property
+    def places(self) -> Sequence[FrozenPlace]:
+        """Where the bases are on the node, in the order in which they were given."""
+
+    def start(self) -> WorkerPipe:
+        """Start a worker, also again after one has ended; ToolError if the node cannot be reached any more.
+
+        Its first order is a `WorkerOrder`.
+        """
+
+
+class FleetEngine(Protocol):
+    """A way to run workers."""
+
+    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[WorkerPool]:
+        """Send the bases to every node, once; what a node lacks is reported, and the other nodes are given back."""
+
+    def close(self) -> None:
+        """Remove what was sent. All workers have ended."""

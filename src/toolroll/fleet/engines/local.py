@@ -1,0 +1,75 @@
+"""Workers as processes of this machine."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import cast
+
+from toolroll.fleet.engines.engine import WorkerPipe
+from toolroll.fleet.worker import FrozenPlace
+from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process, wait_for
+
+_END_SECONDS = 30.0
+WORK = ("fleet", "work")
+"""The command that is a worker."""
+
+
+class ProcessPipe:
+    """A worker that is a child process, or at the other end of one, with pipes for its input and output."""
+
+    def __init__(self, process: ChildProcess) -> None:
+        self._process = process
+        self._answers = io.BufferedReader(cast("io.RawIOBase", process.stdout))
+
+    def send(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
+
+    def lines(self) -> Iterator[bytes]:
+        with self._answers as lines:
+            yield from lines
+
+    def finish(self) -> None:
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]  # it has a pipe
+
+    def stop(self) -> None:
+        self._process.terminate()
+
+    def wait(self) -> str:
+        status = wait_for(self._process, _END_SECONDS)
+        if status is None:
+            self._process.kill()
+            status = self._process.wait()
+        self._answers.close()
+        return f"status {status}"
+
+
+class LocalPool:
+    """This machine."""
+
+    name = ""
+    cores = os.cpu_count() or 1
+
+    def __init__(self, bases: Sequence[FrozenCopy]) -> None:
+        self.places = [FrozenPlace(one.path, one.state) for one in bases]
+
+    def start(self) -> WorkerPipe:
+        words = [sys.executable, "-m", "toolroll", *WORK]
+        return ProcessPipe(start_process(words, os.getcwd(), os.environ, (PIPE, PIPE, 2)))
+
+
+class LocalEngine:
+    """Workers on this machine, which use the bases where they are."""
+
+    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[LocalPool]:  # noqa: ARG002
+        return [LocalPool(bases)]
+
+    def close(self) -> None:
+        """Nothing was sent."""
