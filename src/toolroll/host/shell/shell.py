@@ -87,8 +87,7 @@ class Shell:
         capture: Capture,
     ) -> None:
         """`launcher` knows where the shells are; `capture` records what commands change."""
-        self.environment = environment
-        self.programs = launcher  # finds installed programs
+        self.environment, self.programs = environment, launcher  # which finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits, self._table = limits, guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
