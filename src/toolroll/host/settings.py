@@ -101,6 +101,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     roots: tuple[str, ...] = ()
     """Further folders of the workspace, as absolute paths."""
     plugins: PluginSettings = PluginSettings()
+    prices: dict[str, tuple[float, float]] = {}
+    """By model: dollars for a million tokens of input and of output, for what `toolroll agent` shows."""
 
     def override(self, **given: Any) -> Settings:
         """Other values for these keys, None for none; tables are merged. What a caller gives in Python."""
