@@ -16,11 +16,13 @@ import msgspec
 
 from toolroll.control.calls import LiveCall, LiveCalls
 from toolroll.control.methods import Hands, Params, find_method, number
+from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     import socket
 
+    from toolroll.control.changes import ChangeWatch
     from toolroll.kit import Kit
     from toolroll.result import Result
 
@@ -28,6 +30,7 @@ PREFIX = "control-"
 """The names of control sockets begin with it."""
 MAX_LINE_BYTES = 16_000_000
 EVENTS = ("call", "approvals", "journal", "jobs")
+_LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have changed, while somebody watches
 _MAX_QUEUED_EVENTS = 20_000
 _MAX_CONNECTIONS = 64
 _PAUSE_S = 0.1
@@ -45,12 +48,17 @@ class ControlServer:
         kind: str,
         *,
         client: str = "",
+        approvals: WaitingApprovals | None = None,
         show: Callable[[Result], str] | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
         """`show` gives the text of a result that the model sees; `warn` gets a sentence if there is no socket."""
         self.calls = LiveCalls(show)
-        self.hands = Hands(f"{PREFIX}{os.getpid()}-{os.urandom(3).hex()}", kind, client, self.calls)
+        self.approvals = approvals or WaitingApprovals()
+        name = f"{PREFIX}{os.getpid()}-{os.urandom(3).hex()}"
+        self.hands = Hands(name, kind, client, self.calls, self.approvals)
+        self.approvals.is_watched = lambda: self.has_subscriber("approvals")
+        self.approvals.on_change = lambda: self.publish("approvals", self._list_approvals)
         self._warn = warn or _write_warning
         self._lock = threading.Lock()
         self._subscribers: tuple[_Connection, ...] = ()
@@ -58,6 +66,7 @@ class ControlServer:
         self._listening: socket.socket | None = None
         self._started = False
         self._ended = threading.Event()
+        self._watch: ChangeWatch | None = None
         if kit is not None:
             self.follow(kit)
 
@@ -71,7 +80,7 @@ class ControlServer:
             threading.Thread(target=self._run, name="toolroll-control", daemon=True).start()
 
     def publish(self, event: str, data: Any) -> None:
-        """Send an event to all who have subscribed to it; returns at once."""
+        """Send an event to all who have subscribed to it; returns at once. Data that is a function is called later."""
         for one in self._subscribers:
             one.put(event, data)
 
@@ -142,6 +151,11 @@ class ControlServer:
 
     def subscribe(self, connection: _Connection) -> None:
         """Send events to this connection from now on."""
+        from toolroll.control.changes import ChangeWatch
+
+        if self._watch is None:
+            self._watch = ChangeWatch()
+        self.look()
         with self._lock:
             self._subscribers = (*self._subscribers, connection)
             self.calls.listeners = (self._on_call,)
@@ -152,8 +166,19 @@ class ControlServer:
             self._subscribers = tuple(one for one in self._subscribers if one is not connection)
             self.calls.listeners = (self._on_call,) if self._subscribers else ()
 
+    def _list_approvals(self) -> Params:
+        return {"waiting": self.approvals.all()}
+
     def _on_call(self, call: LiveCall) -> None:
         self.publish("call", call)
+        if call.status != "running":
+            self.look()
+
+    def look(self) -> None:
+        """Send events for what has changed in the journal and the jobs."""
+        if self._watch is not None and self.hands.current_kit is not None:
+            for event, data in self._watch.look(self.hands.current_kit):
+                self.publish(event, data)
 
 
 class _Connection:
@@ -255,11 +280,13 @@ class _Connection:
     def _pump(self) -> None:
         """Send events as they come."""
         while not self._closed:
-            self._came.wait()
+            if not self._came.wait(_LOOK_SECONDS):
+                self._server.look()
             self._came.clear()
             while self._queued and not self._closed:
                 event, data = self._queued.popleft()
-                self.send({"event": event, "data": data.to_dict() if isinstance(data, LiveCall) else data})
+                made = data.to_dict() if isinstance(data, LiveCall) else data() if callable(data) else data
+                self.send({"event": event, "data": made})
 
 
 def _shut(one: socket.socket) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pty
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from toolroll.agent.transcript import AssistantRecord, RecordedCall, ToolRecord
 from toolroll.cli.agents import agent_screen
 from toolroll.cli.agents.agent_screen import AgentScreen, cost, format_record
 from toolroll.host.approval.request import CannotAskError
+from toolroll.host.runtime.cancellation import CancelToken
 
 
 class Terminal(io.StringIO):
@@ -62,13 +64,28 @@ def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
     asked = ApprovalPrompt("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
     screen = AgentScreen()
-    assert screen.ask(asked) == "s\n"
+    assert screen.ask(asked, CancelToken()) == "s\n"
     assert capsys.readouterr().err == (
         "\nwrite: needs approval\n\npath: a\\u202e.txt\ncontent: x\na\n@@ -1,0 +1,1 @@\n+x\n"
         "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
     )
     with pytest.raises(CannotAskError, match="terminal was closed"):
-        screen.ask(asked)
+        screen.ask(asked, CancelToken())
+
+
+def test_a_question_that_was_answered_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    ours, theirs = pty.openpty()
+    withdrawn = CancelToken()
+    withdrawn.cancel()
+    screen = AgentScreen()
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        with pytest.raises(CannotAskError, match="answered elsewhere"):
+            screen.ask(ApprovalPrompt("write: needs approval"), withdrawn)
+        os.write(ours, b"n\n")
+        assert screen.ask(ApprovalPrompt("write: needs approval"), withdrawn) == "n\n"
+    os.close(ours)
+    assert "lways: \nIt was answered elsewhere, or the run has ended.\n" in capsys.readouterr().err
 
 
 def test_the_cost_is_that_of_both_kinds_of_tokens() -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.cli.agents.agent_screen import AgentScreen
 from toolroll.cli.command import Command, Option, UsageError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolroll.agent.presets import Preset
     from toolroll.agent.transcript import Record
     from toolroll.host.approval.guard import Approver
+    from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.host.models.chat.model import ChatModel
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.settings import Settings
@@ -48,6 +49,8 @@ def run(args: Namespace) -> int:
     """Run the agent on a task; 0 only if the model finished it."""
     from toolroll.agent import PRESETS
     from toolroll.agent.transcript import ReplayModel
+    from toolroll.host.approval.waiting import WaitingApprovals
+    from toolroll.host.runtime.cancellation import CancelToken
 
     records = _read_transcript(args.replay) if args.replay else None
     if args.print:
@@ -59,10 +62,10 @@ def run(args: Namespace) -> int:
     preset = _replay_preset(first) if first else PRESETS[args.preset]
     model: ModelClient = ReplayModel(records) if records else load_model(args.model)
     settings = build_settings(args, "standard" if args.yes else "ask")
-    screen = AgentScreen(settings.prices.get(model.name))
-    with _open_kit(args, preset, settings, screen) as kit:
+    terminal = _Terminal(AgentScreen(settings.prices.get(model.name)), WaitingApprovals(), CancelToken())
+    with _open_kit(args, preset, settings, terminal) as kit:
         earlier = _read_last_run(kit, args) if args.resume else []
-        outcome = _work(args, kit, model, preset, screen, (task, earlier))
+        outcome = _work(args, kit, model, preset, terminal, (task, earlier))
     if outcome.finished:
         show(outcome.text)
         return 0
@@ -72,8 +75,16 @@ def run(args: Namespace) -> int:
     return _SIGINT_STATUS if outcome.reason == "cancelled" else 1
 
 
+class _Terminal(NamedTuple):
+    """What a person sees of a run, and the ways to have a say in it."""
+
+    screen: AgentScreen
+    approvals: WaitingApprovals
+    token: CancelToken
+
+
 def _work(
-    args: Namespace, kit: Kit, model: ModelClient, preset: Preset, screen: AgentScreen, task: tuple[str, list[Record]]
+    args: Namespace, kit: Kit, model: ModelClient, preset: Preset, terminal: _Terminal, task: tuple[str, list[Record]]
 ) -> RunOutcome:
     """Run it with everything that watches: the screen, the transcript, the control socket. Ends with a summary."""
     from toolroll.agent import Agent
@@ -81,14 +92,15 @@ def _work(
     from toolroll.control.server import ControlServer
     from toolroll.formats import wire_text
 
+    screen, approvals, token = terminal
     before = kit.journal.log.size()
     os.makedirs(kit.state_dir, 0o700, exist_ok=True)
     last_run = "" if args.replay else os.path.join(kit.state_dir, _LAST_RUN)
     with (
         ExitStack() as stack,
-        ControlServer(kit, "agent", client=model.name, show=wire_text),
+        ControlServer(kit, "agent", client=model.name, show=wire_text, approvals=approvals),
         screen,
-        _cancelled_by_interrupt(screen) as token,
+        _cancelled_by_interrupt(token),
     ):
         files = [stack.enter_context(_open_transcript(one, args.resume)) for one in (args.transcript, last_run) if one]
         agent = Agent(
@@ -115,21 +127,17 @@ def summarise(screen: AgentScreen, changed: Sequence[str]) -> str:
 
 
 @contextmanager
-def _cancelled_by_interrupt(screen: AgentScreen) -> Iterator[CancelToken]:
-    """A token that the first Ctrl-C cancels, so that the turn ends in order; the second one interrupts."""
-    from toolroll.host.runtime.cancellation import CancelToken
-
-    token = CancelToken()
+def _cancelled_by_interrupt(token: CancelToken) -> Iterator[None]:
+    """The first Ctrl-C cancels the token, so that the turn ends in order; the second one interrupts."""
 
     def cancel(_signal: int, _frame: object) -> None:
-        again = token.cancelled
-        token.cancel()
-        if again or screen.asking:
+        if token.cancelled:
             raise KeyboardInterrupt
+        token.cancel()
 
     before = signal.signal(signal.SIGINT, cancel)
     try:
-        yield token
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -207,18 +215,15 @@ def _replay_preset(first: Any) -> Preset:
     return replace(PRESETS[first.preset], style="functions")
 
 
-def _open_kit(args: Namespace, preset: Preset, settings: Settings, screen: AgentScreen) -> Kit:
-    from toolroll.agent.approval import make_approver, refuse_unasked
+def _open_kit(args: Namespace, preset: Preset, settings: Settings, terminal: _Terminal) -> Kit:
+    from toolroll.agent.approval import make_approver
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     dialect = args.dialect or preset.dialect
     tools = preset.tools if dialect == preset.dialect else None
-    approve: Approver = refuse_unasked
-    if args.yes:
-        approve = _allow
-    elif sys.stdin.isatty() and sys.stderr.isatty():
-        approve = make_approver(lambda: kit, screen.ask)
+    ask = terminal.screen.ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+    approve: Approver = _allow if args.yes else make_approver(lambda: kit, ask, terminal.approvals, terminal.token)
     try:
         kit = make_kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
     except ValueError as error:

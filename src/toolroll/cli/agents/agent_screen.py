@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import shutil
 import sys
 import threading
@@ -14,6 +15,7 @@ from toolroll.cli.screen import colour_diff, coloured, has_colours, visible
 if TYPE_CHECKING:
     from toolroll.agent.approval import ApprovalPrompt
     from toolroll.agent.transcript import Record, ToolRecord
+    from toolroll.host.runtime.cancellation import CancelToken
 
 _MAX_DIFF_LINES = 60
 _TICK_S = 1.0
@@ -35,8 +37,6 @@ class AgentScreen:
         self._at_start, self._shown = True, False
         self.steps = self.input_tokens = self.output_tokens = 0
         self._doing = "waiting for the model"
-        self.asking = False
-        """Whether it waits for what the user types."""
 
     def __enter__(self) -> AgentScreen:
         if self._live:
@@ -80,9 +80,10 @@ class AgentScreen:
                 print(line, file=sys.stderr)
             self._draw()
 
-    def ask(self, prompt: ApprovalPrompt) -> str:
-        """Show a question, and give the line that is typed; CannotAskError if the terminal is closed."""
+    def ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
+        """Show a question, and give the line that is typed; CannotAskError if it is withdrawn, or nobody can type."""
         from toolroll.host.approval.request import CannotAskError
+        from toolroll.host.runtime.cancellation import POLL_SECONDS
 
         stream = sys.stderr
         title, _, rest = prompt.text.partition("\n")
@@ -92,13 +93,11 @@ class AgentScreen:
             for line in visible(prompt.diff, stream).split("\n") if prompt.diff else ():
                 print(colour_diff(line, stream), file=stream)
             print(prompt.choices, end="", file=stream, flush=True)
-            self.asking = True
-            try:
-                line = sys.stdin.readline()
-            except KeyboardInterrupt:
-                raise CannotAskError("the user ended the run") from None
-            finally:
-                self.asking = False
+            while sys.stdin.isatty() and not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
+                if withdrawn.cancelled:
+                    print("\nIt was answered elsewhere, or the run has ended.", file=stream)
+                    raise CannotAskError("it was answered elsewhere")
+            line = sys.stdin.readline()
         if not line:
             raise CannotAskError("the terminal was closed")
         return line
