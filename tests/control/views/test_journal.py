@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import threading
 from collections.abc import Callable
@@ -166,3 +167,23 @@ def test_a_workspace_that_was_deleted_loses_nothing(kit: Kit, ask: Any, ws: Path
         assert ask(method)
     with pytest.raises(ToolError, match=r"a\.txt"):
         ask("blame", path="sub/a.txt")
+
+
+def test_a_full_disk_is_a_sentence_and_changes_nothing(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        answers = [ask("undo", number=1), ask("rewind", to=0), ask("checkpoint", name="here")]
+        entries = ask("journal")["entries"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert answers == [{"ok": False, "text": "File too large."}] * 3
+    assert ([one["number"] for one in entries], (ws / "a.txt").read_text()) == ([1], "one\n")
+    assert ask("undo", number=1)["ok"]
+
+
+def test_a_kit_that_was_closed_answers_nothing(kit: Kit, ask: Any) -> None:
+    kit.close()
+    with pytest.raises(ToolError, match="has closed its workspace"):
+        ask("notes")

@@ -44,6 +44,8 @@ VIEWS = {
 
 def show(kit: Kit, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a method of `VIEWS`; ToolError, with a sentence for a person, if that is not possible."""
+    if kit.closed.is_set():
+        raise ToolError(ErrorCode.CANCELLED, "The process has closed its workspace.")
     view, shape = _load(method)
     try:
         given = msgspec.convert(params, shape)

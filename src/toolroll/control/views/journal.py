@@ -24,9 +24,14 @@ Limit = Annotated[int, Meta(ge=1, le=500)]
 
 def list_entries(kit: Kit, before: int | None = None, limit: Limit = 100) -> dict[str, Any]:
     """The entries, newest first: the last ones, or those before a number."""
-    entries = kit.journal.entries()
-    gone = undone_numbers(entries)
-    older = [one for one in reversed(entries) if before is None or one.number < before]
+    read, older = list[JournalEntry](), list[JournalEntry]()
+    for entry in kit.journal.newest_first():
+        read.append(entry)
+        if before is None or entry.number < before:
+            older.append(entry)
+        if len(older) > limit:
+            break
+    gone = undone_numbers(read[::-1])  # what undoes an entry is newer than it
     return {"entries": [_row(one, one.number in gone) for one in older[:limit]], "more": len(older) > limit}
 
 
@@ -50,7 +55,7 @@ def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
 
 def show_entry(kit: Kit, number: int) -> dict[str, Any]:
     """The files that an entry changed, each with its diff."""
-    found = next((one for one in kit.journal.entries() if one.number == number), None)
+    found = next((one for one in kit.journal.newest_first() if one.number == number), None)
     if found is None:
         raise ToolError(ErrorCode.NOT_FOUND, f"The journal has no entry {number}.")
     return show_files(describe_effects(net_effects(found.changes), kit.journal.content))
