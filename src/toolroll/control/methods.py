@@ -71,6 +71,17 @@ def call_text(hands: Hands, params: Params) -> Params:
     return hands.calls.text_of(number(params, "seq"))
 
 
+def usage(hands: Hands, _params: Params) -> Params:
+    """Calls, errors, time and tokens by tool, those that took longest first."""
+    found = sorted(hands.calls.metrics.by_tool().items(), key=lambda item: -item[1].seconds)
+    return {
+        "tools": [
+            {"tool": name, "calls": one.calls, "errors": one.errors, "seconds": one.seconds, "tokens": one.tokens}
+            for name, one in found
+        ]
+    }
+
+
 def number(params: Params, name: str, default: int | None = None) -> int:
     """A parameter that is a number; ValueError if it is missing or no number."""
     found = params.get(name, default)
@@ -83,6 +94,7 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "hello": hello,
     "calls": list_calls,
     "call_text": call_text,
+    "usage": usage,
 }
 
 

@@ -64,9 +64,13 @@ def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
         (2, "write_bytes", "", False, False),
     ]
     preview = show(kit, "rewind_preview", {"to": 1})
-    assert (preview["entries"], preview["refused"]) == ([2], [])
+    assert (preview["entries"], preview["refused"], preview["last"]) == ([2], [], 4)
+    assert show(kit, "rewind", {"to": 1, "last": 3}) == {
+        "ok": False,
+        "text": "Files were changed since the preview. Look at it again.",
+    }
     assert [(one["path"], one["diff"]) for one in preview["files"]] == [("a.txt", "@@ -1,1 +1,1 @@\n-two\n+one")]
-    assert show(kit, "rewind", {"to": 1})["ok"]
+    assert show(kit, "rewind", {"to": 1, "last": 4})["ok"]
     assert (ws / "a.txt").read_text() == "one\n"
     assert show(kit, "rewind_preview", {"to": 0})["files"][0]["kind"] == "deleted"
 
@@ -127,6 +131,14 @@ def test_blame_names_the_entry_of_each_line(kit: Kit, ask: Any, ws: Path) -> Non
     ]
 
 
+def test_names_are_shown_as_text(kit: Kit, ask: Any) -> None:
+    kit.exec("printf 'x\\n' | tee $'a\\xff.txt' > $'b\\e.txt'")
+    shown = ["a\\udcff.txt", "b\\x1b.txt"]
+    assert ask("journal")["entries"][0]["paths"] == shown
+    assert [one["path"] for one in ask("journal_entry", number=1)["files"]] == shown
+    assert ask("blame", path=shown[1])["lines"] == [{"line": 1, "number": 1, "text": "x"}]
+
+
 def test_answers_are_bounded(kit: Kit, ask: Any, ws: Path) -> None:
     kit.exec("for i in $(seq 300); do echo $i > f$i; done")
     shown = ask("journal_entry", number=1)
@@ -163,7 +175,7 @@ def test_a_workspace_that_was_deleted_loses_nothing(kit: Kit, ask: Any, ws: Path
     assert [one["number"] for one in ask("journal")["entries"]] == [1]
     assert ask("journal_entry", number=1)["files"][0]["path"] == "sub/a.txt"
     assert not ask("undo", number=1)["ok"]
-    for method in ("forks", "jobs", "todos", "notes", "memory", "library", "usage"):
+    for method in ("forks", "jobs", "todos", "notes", "memory", "library"):
         assert ask(method)
     with pytest.raises(ToolError, match=r"a\.txt"):
         ask("blame", path="sub/a.txt")

@@ -14,6 +14,7 @@ from toolroll.host.files.journal.points import CHECKPOINT, reverse_changes
 from toolroll.host.knowledge.timeline import describe_note
 from toolroll.kit import Kit
 from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.text.names import show_name
 
 _BY = "console"
 """The message of entries that are made from here."""
@@ -44,7 +45,7 @@ def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
         "message": entry.message,
         "time": entry.time,
         "said": describe_note(entry),
-        "paths": paths[:_MAX_PATHS],
+        "paths": [show_name(one) for one in paths[:_MAX_PATHS]],
         "total": len(paths),
         "undone": undone,
         "checkpoint": entry.note.get(CHECKPOINT),
@@ -66,8 +67,13 @@ def undo(kit: Kit, number: int) -> dict[str, Any]:
     return _answer(kit.undo(entry=number, message=_BY))
 
 
-def rewind(kit: Kit, to: str | int) -> dict[str, Any]:
-    """Take all files back to a checkpoint, or to how they were after an entry."""
+def rewind(kit: Kit, to: str | int, last: int | None = None) -> dict[str, Any]:
+    """Take all files back to a checkpoint, or to how they were after an entry.
+
+    `last` is that of the preview: if there are newer entries, nothing is done.
+    """
+    if last is not None and last != _last_number(kit):
+        return {"ok": False, "text": "Files were changed since the preview. Look at it again."}
     return _answer(kit.rewind(to, message=_BY))
 
 
@@ -80,12 +86,17 @@ def _answer(result: Result) -> dict[str, Any]:
     return {"ok": result.ok, "text": result.text}
 
 
+def _last_number(kit: Kit) -> int:
+    return next((one.number for one in kit.journal.newest_first()), 0)
+
+
 def preview_rewind(kit: Kit, to: str | int) -> dict[str, Any]:
     """What a rewind would change, which entries it would undo, and why it would refuse, if it would."""
+    last = _last_number(kit)
     chosen, refused = kit.journal.preview_rewind(str(to))
     effects = net_effects(reverse_changes(chosen))
     shown = show_files(describe_effects(effects, kit.journal.content))
-    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS]}
+    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS], "last": last}
 
 
 def blame(kit: Kit, path: str) -> dict[str, Any]:
