@@ -6,6 +6,7 @@ import resource
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,25 @@ def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
     assert show(kit, "rewind", {"to": 1, "last": 4})["ok"]
     assert (ws / "a.txt").read_text() == "one\n"
     assert show(kit, "rewind_preview", {"to": 0})["files"][0]["kind"] == "deleted"
+
+
+def test_what_a_person_takes_back_is_not_asked_about(open_kit: Callable[..., Kit], ws: Path) -> None:
+    asked: list[str] = []
+
+    def approve(request: Any) -> bool:
+        asked.append(request.name)
+        return request.name == "write"
+
+    kit = open_kit(policy="ask", approve=approve)
+    for text in ("one", "two"):
+        kit.call("write", {"path": "a.txt", "content": text})
+    assert show(kit, "checkpoint", {"name": "here"})["ok"]
+    assert show(kit, "undo", {"number": 2})["ok"]
+    assert show(kit, "rewind", {"to": 0})["ok"]
+    assert (asked, (ws / "a.txt").exists()) == (["write", "write"], False)
+    assert not kit.call("undo").ok  # a model's is
+    denied = open_kit(policy=replace(kit.policy, deny=Effect.WRITE))
+    assert not show(denied, "undo", {"number": 1})["ok"]
 
 
 def test_a_preview_follows_moves(kit: Kit, ask: Any) -> None:

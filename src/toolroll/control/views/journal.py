@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from toolroll.control.views.files import show_files
+from toolroll.host.approval.guard import run_changed
 from toolroll.host.files.journal.effects import describe_effects, net_effects
 from toolroll.host.files.journal.entry import JournalEntry
 from toolroll.host.files.journal.log import undone_numbers
@@ -64,7 +67,7 @@ def show_entry(kit: Kit, number: int) -> dict[str, Any]:
 
 def undo(kit: Kit, number: int) -> dict[str, Any]:
     """Undo one entry."""
-    return _answer(kit.undo(entry=number, message=_BY))
+    return _run(partial(kit.undo, entry=number), {"steps": 1, "call": number})
 
 
 def rewind(kit: Kit, to: str | int, last: int | None = None) -> dict[str, Any]:
@@ -74,15 +77,17 @@ def rewind(kit: Kit, to: str | int, last: int | None = None) -> dict[str, Any]:
     """
     if last is not None and last != _last_number(kit):
         return {"ok": False, "text": "Files were changed since the preview. Look at it again."}
-    return _answer(kit.rewind(to, message=_BY))
+    return _run(partial(kit.rewind, to), {"to": str(to), "partial": False})
 
 
 def checkpoint(kit: Kit, name: str) -> dict[str, Any]:
     """Name the present state of the files."""
-    return _answer(kit.checkpoint(name, message=_BY))
+    return _run(partial(kit.checkpoint, name), {"name": name})
 
 
-def _answer(result: Result) -> dict[str, Any]:
+def _run(act: Callable[..., Result], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make a call that a person asks for: where the policy asks about these arguments, that is the answer."""
+    result = run_changed(arguments, partial(act, message=_BY))
     return {"ok": result.ok, "text": result.text}
 
 
