@@ -142,23 +142,23 @@ def rebuild_history(records: Iterable[Record]) -> list[ChatMessage]:
     A call that has no result was interrupted: the model reads that.
     """
     messages: list[ChatMessage] = []
-    open_calls: dict[str, None] = {}
+    unanswered: dict[str, None] = {}
     for record in records:
-        if open_calls and not isinstance(record, ToolRecord):
-            messages += [ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in open_calls]
-            open_calls = {}
+        if unanswered and not isinstance(record, ToolRecord):
+            messages += [ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in unanswered]
+            unanswered = {}
         match record:
             case StartRecord():
                 messages.append(ChatMessage("user", record.task))
             case AssistantRecord() if record.text or record.calls:
                 messages.append(_build_turn(record).message)
-                open_calls = dict.fromkeys(one.id for one in record.calls)
+                unanswered = dict.fromkeys(one.id for one in record.calls)
             case ToolRecord():
                 messages.append(ChatMessage("tool", record.text, call_id=record.id, failed=record.status == "error"))
-                open_calls.pop(record.id, None)
+                unanswered.pop(record.id, None)
             case UserRecord():
                 messages.append(ChatMessage("user", record.text))
-    return [*messages, *(ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in open_calls)]
+    return [*messages, *(ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in unanswered)]
 
 
 class ReplayModel:
