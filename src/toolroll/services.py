@@ -97,18 +97,22 @@ class Services:
         files: FileOps | None = None,
         commands: ExecOps | None = None,
         spill: Spill | None = None,
+        warm: Services | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
         With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
-        another kit's, where long outputs are kept for both.
+        another kit's, where long outputs are kept for both. `warm` are those of a kit with the same settings, which
+        outlives this one: its index, language servers and jobs are used.
         """
+        self._warm = warm
         self.session = session
         self._shared_spill = spill
         self.limits = limits
         self.guard = guard
         self.taint = Taint(guard)
         self.closed = threading.Event()
+        self._keep_session: Callable[[], None] = lambda: None
         self._judged = settings.verdict != "off"
         self.open_fork_kit: Callable[[Fork, int], Any] | None = None
         """Opens a kit on a fork; without it there are none."""
@@ -149,10 +153,16 @@ class Services:
         if has_records(self.state):
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
-        self.search = _defer(closing, partial(self._open_search, states))
-        self.structure = _defer(closing, self._open_structure)
-        self.repo_maps = RepoMaps(self.files, self.search, self.structure)
-        closing.callback(self.repo_maps.close)
+        warm = self._warm
+        own_search = partial(self._open_search, states)
+        self.search: Search = _defer(closing, own_search) if warm is None else warm.search
+        self.structure: Structure = _defer(closing, self._open_structure) if warm is None else warm.structure
+        self.repo_maps: RepoMaps
+        if warm is not None:
+            self.repo_maps = warm.repo_maps
+        else:
+            self.repo_maps = RepoMaps(self.files, self.search, self.structure)
+            closing.callback(self.repo_maps.close)
 
     def _file_options(self, profile: Profile) -> dict[str, Any]:
         own = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher, "guard": profile.guard}
@@ -172,7 +182,8 @@ class Services:
         self.http = _defer(closing, self._open_http)
         self.shell = _defer(closing, partial(self._open_shell, profile.commands))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
-        self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
+        own_servers = partial(self._open_servers, settings.language_servers)
+        self.servers: LanguageServers = _defer(closing, own_servers) if self._warm is None else self._warm.servers
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
@@ -223,7 +234,19 @@ class Services:
     def _open_shell(self, table: str) -> Shell:
         from toolroll.host.shell.shell import Shell
 
-        return Shell(self.root, self.spill, self.guard, **self._shell_options(table))
+        made = Shell(self.root, self.spill, self.guard, **self._shell_options(table))
+        if self._warm is not None:
+            made.share_jobs(self._warm.shell.jobs)
+        return made
+
+    def count_running_jobs(self) -> int:
+        """How many jobs run, of this kit and of those on its engines."""
+        is_open = cast("Deferred", self.shell).is_open
+        return sum(not job.running.over for job in self.shell.jobs.all()) if is_open else 0
+
+    def has_jobs(self) -> bool:
+        """Whether this kit has started jobs that are still known."""
+        return cast("Deferred", self.shell).is_open and bool(self.shell.started_jobs)
 
     def _open_structure(self) -> Structure:
         from toolroll.host.code.structure import Structure
@@ -293,8 +316,14 @@ class Services:
             with suppress(OSError):  # a full disk: what was called for has been done
                 store.save(before, self.shell.memory.saved(self.session), self.files.records.all())
 
-        self._closing.callback(keep)
+        self._keep_session = keep
+        self._closing.callback(self.save_session)
         return lost
+
+    def save_session(self) -> None:
+        """Keep a session that was resumed, for other processes, now in place of at `close`."""
+        keep, self._keep_session = self._keep_session, lambda: None
+        keep()
 
     def close(self) -> None:
         """End every job and close the engines, the last opened first."""

@@ -46,6 +46,10 @@ class Job:
         return time.monotonic() - self.running.started if ended is None else ended.seconds
 
 
+NO_JOBS = {"jobs": 0}
+"""Details of the error where no job can be started."""
+
+
 class Jobs:
     """The jobs of one kit. Those that have ended are kept, the newest of them, until there are too many."""
 
@@ -103,7 +107,7 @@ class Jobs:
             message = (
                 "No command goes on in the background here: it would end with this call. Run it in the foreground."
             )
-            raise ToolError(ErrorCode.UNSUPPORTED, message)
+            raise ToolError(ErrorCode.UNSUPPORTED, message, details=NO_JOBS)
         if len(self._jobs) >= self._most and not any(job.running.over for job in self._jobs.values()):
             raise ToolError(
                 ErrorCode.CONFLICT,
