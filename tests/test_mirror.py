@@ -13,10 +13,13 @@ SOURCE = TESTS.parent / "src" / "toolroll"
 FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
+    "control": "control/server",
+    "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",
     "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",
     "host/convert": "host/convert/converter host/convert/child",
+    "console": "cli/live/console",
     "host/dev": "tools/dev/lint tools/dev/tests",
     "host/fleet": "fleet/pool",
     "host/forks": "host/forks/forks tools/shell/attempt",
@@ -27,6 +30,7 @@ FRONTS = {
     "host/mcp": "host/mcp/server host/mcp/http tools/session/mcp services",
     "host/models/chat": "host/models/chat/config",
     "host/models/embedding": "host/models/embedding/embedder",
+    "host/recordings": "recording/replay",
     "host/runtime": "kit host/sandbox/git/guard host/runtime/process_marks",
     "host/sandbox": "host/sandbox/choose host/sandbox/toolchains",
     "host/sandbox/git": "host/sandbox/git/guard services",
@@ -39,6 +43,7 @@ FRONTS = {
     "policy/git": "policy/git/verdict",
     "policy/shell": "policy/commands host/settings",
     "policy/shell/parse": "policy/shell/parse/analysis",
+    "recording": "recording/replay",
     "schema": "schema/check dialect",
     "schema/stubs": "catalogue",
     "text": "text/edit/refusals",
@@ -57,11 +62,14 @@ FRONTS = {
 }
 # Modules that are found by listing their folder, or run as programs of their own: the test that goes through them all.
 LISTED = {
+    "cli/recording/replay": "cli/recording/test_record.py",
     "dialects": "test_dialect.py",
     "host/code/parser_child": "host/code/test_parser_pool.py",
     "host/models/embedding/child": "host/models/embedding/test_child_embedder.py",
     "host/convert/readers": "host/convert/test_converter.py",
     "host/dev/drivers": "tools/dev/test_tests.py",
+    "host/recordings/recording_file": "recording/test_replay.py",
+    "recording/recorded_kit": "recording/test_replay.py",
     "text/code/syntax/languages": "text/code/syntax/test_languages.py",
     "text/web/engines": "text/web/engines/test_engines.py",
 }

@@ -97,7 +97,8 @@ class Executor:
         started = perf_counter()
         call = ctx.call
         call.name = name
-        status, code = "raised", None
+        status, code, ended = "raised", None, None
+        ends = [watch(call, given) for watch in self._hooks.watchers]
         try:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
@@ -105,10 +106,12 @@ class Executor:
             if self._hooks.after:
                 self._hooks.report(call, result)
             result.wire = self._wire(result)
-            status, code = result.status, result.error.code if result.error else None
+            status, code, ended = result.status, result.error.code if result.error else None, result
         finally:
             seconds = perf_counter() - started
-            self._observe(ctx, given, status, code, seconds)
+            for end in ends:
+                end(ended, seconds)
+            self._observe(ctx, given, status, code, seconds, ended)
         result.meta["seconds"] = seconds
         return result
 
@@ -133,9 +136,18 @@ class Executor:
         finally:
             self._observe(ctx, arguments, status, code, perf_counter() - started)
 
-    def _observe(self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float) -> None:
+    def _observe(
+        self,
+        ctx: Context,
+        given: Arguments,
+        status: str,
+        code: str | None,
+        seconds: float,
+        result: Result | None = None,
+    ) -> None:
         call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
-        record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
+        chars = len(result.text) if result is not None else 0
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds, chars)
         for observe in self._observers:
             observe(record)
 

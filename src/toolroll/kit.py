@@ -150,10 +150,8 @@ class Kit(ProgramCalls):
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
-        own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(
-            workspace, state_dir, *own, settings, files, commands, self._spill, self._warm
-        )
+        own = self.session, self.dialect.profile, self.limits, guard, settings, files, commands
+        self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
@@ -289,6 +287,7 @@ class Kit(ProgramCalls):
         own, cwd = self._services, options.get("cwd", ".")
         token, message = options.get("token") or CancelToken(), options.get("message", "")
         progress, shown = options.get("progress", silent), options.get("tools", "")
+        names = options.get("id", ""), options.get("client", "")
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
@@ -303,7 +302,7 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(self.limits, token, self.session, message, progress, own.loop, shown, options.get("id", "")),
+            Call(self.limits, token, self.session, message, progress, own.loop, shown, *names),
             cwd,
             call_tool=self._call_from_program if self.settings.code_mode else None,
         )
@@ -414,33 +413,34 @@ class Kit(ProgramCalls):
         """
         return cast("ForkedKit", self._services.forks.open(kind).kit)
 
-    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
+    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None, message: str = "") -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
 
-        return self._call_own(undo, steps=steps, path=path, call=entry)
+        return self._call_own(undo, message, steps=steps, path=path, call=entry)
 
-    def checkpoint(self, name: str) -> Result:
+    def checkpoint(self, name: str, *, message: str = "") -> Result:
         """Name the present state of the files, for `rewind`."""
         from toolroll.tools.files.checkpoint import checkpoint
 
-        return self._call_own(checkpoint, name=name)
+        return self._call_own(checkpoint, message, name=name)
 
-    def rewind(self, to: str | int, *, partial: bool = False) -> Result:
+    def rewind(self, to: str | int, *, partial: bool = False, message: str = "") -> Result:
         """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
 
         `partial`: leave alone what is not kept, instead of refusing.
         """
         from toolroll.tools.files.rewind import rewind
 
-        return self._call_own(rewind, to=str(to), partial=partial)
+        return self._call_own(rewind, message, to=str(to), partial=partial)
 
-    def _call_own(self, tool: Tool, **given: Any) -> Result:
+    def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
         """Call a tool of ours, also where the dialect does not have it."""
         view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
         arguments = {name: value for name, value in given.items() if value is not None}
         wording = DialectWording(lambda: [view])
-        return self._executor_of({tool.name: view}, lambda _: wording).call(tool.name, arguments, self.context())
+        executor = self._executor_of({tool.name: view}, lambda _: wording)
+        return executor.call(tool.name, arguments, self.context(message=message))
 
     def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""

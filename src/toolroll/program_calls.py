@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.archive.unpack import Unpacked
     from toolroll.host.shell.command_result import Completed
     from toolroll.services import CallOptions
-    from toolroll.steps import AfterHook, BeforeHook, Hooks
+    from toolroll.steps import AfterHook, BeforeHook, CallWatcher, Hooks
     from toolroll.text.files.changes import Change
 
 OUTPUT_BYTES = 64 << 20
@@ -59,6 +59,10 @@ class ProgramCalls(ABC):
         """Run a function after every call, with its result; a text that it returns is added to the result's."""
         self._hooks.after.append(hook)
         return hook
+
+    def watch_calls(self, watch: CallWatcher) -> None:
+        """Call a function as each call begins; what it returns gets the result and the seconds. They must not raise."""
+        self._hooks.watchers.append(watch)
 
     def exec(
         self,

@@ -71,6 +71,8 @@ class CallOptions(TypedDict, total=False):
     """Which tools the model is shown, if they are others than those of the kit: hints name only those."""
     id: str
     """What the provider's answer calls it."""
+    client: str
+    """Who makes it, where several may: shown with live calls."""
 
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Policy, Token, ToolError, tool
+from toolroll.control.server import ControlServer
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
@@ -455,3 +456,15 @@ def test_the_client_of_a_program_is_asked_about_its_calls(ws, tmp_path):
     backend.call("python", {"code": "tools.fetch('https://example.org/')"}, peer)
     backend.close()
     assert (len(peer.asked), other.asked) == (1, [])
+
+
+def test_live_calls_show_what_the_client_was_sent(ws, tmp_path, put, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    put({"a.txt": "".join(f"line {number}\n" for number in range(200))})
+    control = ControlServer(None, "mcp")
+    backend = KitBackend(lambda _folder, _approve: Kit(ws), one_client=True, control=control)
+    sent = [backend.call("read", {"path": "a.txt"}, Peer("codex")) for _ in range(2)]
+    assert [control.calls.text_of(seq)["text"] for seq in (1, 2)] == [one["content"][0]["text"] for one in sent]
+    [second, first], _ = control.calls.page(None, 2, None)
+    assert (first["client"], control.hands.client, second["tokens"] < first["tokens"]) == ("codex", "codex", True)
+    backend.close()

@@ -10,7 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, NETWORK, SANDBOX, WIDE, WORKSPACE, cannot_open, dialect_names, read_settings
+from toolroll.cli.options import (
+    MODE,
+    NETWORK,
+    SANDBOX,
+    WIDE,
+    WORKSPACE,
+    cannot_open,
+    dialect_names,
+    make_kit,
+    read_settings,
+)
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -32,6 +42,8 @@ def run(args: Namespace) -> int:
     """Run the agent on a task; 0 only if the model finished it."""
     from toolroll.agent import PRESETS, Agent
     from toolroll.agent.transcript import ReplayModel
+    from toolroll.control.server import ControlServer
+    from toolroll.formats import wire_text
 
     records = _read_transcript(args.replay) if args.replay else None
     if args.print:
@@ -42,7 +54,11 @@ def run(args: Namespace) -> int:
         raise UsageError('No task is given. Example: toolroll agent "fix the failing test". See: toolroll agent --help')
     preset = _replay_preset(first) if first else PRESETS[args.preset]
     model: ModelClient = ReplayModel(records) if records else load_model(args.model)
-    with _open_transcript(args.transcript) as write, _open_kit(args, preset) as kit:
+    with (
+        _open_transcript(args.transcript) as write,
+        _open_kit(args, preset) as kit,
+        ControlServer(kit, "agent", client=model.name, show=wire_text),
+    ):
         watch = [_show_record, *([write] if write else [])]
         agent = Agent(
             kit,
@@ -132,7 +148,6 @@ def _replay_preset(first: Any) -> Preset:
 
 def _open_kit(args: Namespace, preset: Preset) -> Kit:
     from toolroll.agent.approval import make_approver, refuse_unasked
-    from toolroll.kit import Kit
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
@@ -145,7 +160,7 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
         approve = make_approver(lambda: kit, _ask)
     settings = build_settings(args, "standard" if args.yes else "ask")
     try:
-        kit = Kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
+        kit = make_kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -96,6 +96,24 @@ def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuratio
         raise UsageError(str(error)) from None
 
 
+def make_kit(workspace: str, dialect: str | None = None, **options: Any) -> Kit:
+    """A kit; one that records its calls where the environment names a file for them."""
+    from toolroll.kit import Kit
+
+    path = os.environ.get("TOOLROLL_RECORD")
+    if not path:
+        return Kit(workspace, dialect, **options)
+    from toolroll.recording.recorded_kit import RecordedKit
+
+    kit = RecordedKit(workspace, dialect, **options)
+    try:
+        kit.begin(path)
+    except BaseException:
+        kit.close()
+        raise
+    return kit
+
+
 def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> closing[Kit]:
     """Open the kit of these options until the `with` ends; UsageError when its workspace cannot be opened.
 
@@ -111,6 +129,7 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     over = [Layer("", {"wide": True})] if listing else []
     if caller is None:
         over.append(Layer("", {"limits": {"jobs": 0}}))  # jobs would end with us
+    make = Kit if listing else make_kit
     configuration = read_settings(args, args.workspace, *over)
     for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
         complain(hint, "note")
@@ -119,7 +138,7 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
         if caller is not None:
             kit: Kit = caller.kits.open(args.workspace, configuration.settings, session)
         else:
-            kit = Kit(args.workspace, session=session, tools=tools, settings=configuration.settings)
+            kit = make(args.workspace, session=session, tools=tools, settings=configuration.settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -180,3 +199,10 @@ def repeat_options(args: Namespace, options: Sequence[Option] = REPEATED) -> lis
     for folder in getattr(args, ROOT.name, ()):
         words += [ROOT.flags[0], folder]
     return [*words, WIDE.flags[0]] if args.wide else words
+
+
+def parse_port(given: str) -> int:
+    """The number of a port; UsageError if it is none."""
+    if not given.isdecimal() or not given.isascii() or int(given) > 65535:
+        raise UsageError(f"There is no port {given!r}. Name one from 0 (any) to 65535.")
+    return int(given)

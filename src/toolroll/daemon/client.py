@@ -22,7 +22,10 @@ PREFIX = "daemon-"
 """What the names of the sockets of daemons begin with."""
 TAKEN, REFUSED = b"+", b"-"
 """The first byte of an answer: the call has begun, or the rest says why it is not taken."""
-_MARK = "TOOLROLL_RUN"  # of the processes of a command
+_MARK, _RECORD = (
+    "TOOLROLL_RUN",
+    "TOOLROLL_RECORD",
+)  # the processes of a command have the first; the second records calls
 _VALUES = {
     **dict.fromkeys(("-d", "--dialect", "--session"), ""),
     **dict.fromkeys(("-C", "--workspace"), "workspace"),
@@ -40,7 +43,7 @@ _LOST = "The daemon ended during this call, which may have taken effect. Look at
 
 def call_daemon(argv: Sequence[str]) -> int | None:
     """The exit status of a `toolroll call` that a daemon has made; None if none has taken it."""
-    if argv[:1] != ["call"] or os.environ.get(SWITCH) == "off":
+    if argv[:1] != ["call"] or os.environ.get(SWITCH) == "off" or _RECORD in os.environ:
         return None
     options = scan(argv[1:])
     if options is None:

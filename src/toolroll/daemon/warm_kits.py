@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 
 import msgspec
 
@@ -41,7 +42,9 @@ class WarmKit(Kit):
 class WarmKits:
     """The kits of a daemon: one for each workspace and settings keeps engines and jobs, others are for single calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, follow: Callable[[Kit], None], watch: Callable[[Kit], None]) -> None:
+        """`follow` gets each kit that keeps engines, `watch` each one that is for a call."""
+        self._follow, self._watch = follow, watch
         self._lock = threading.Lock()
         self._bases: dict[tuple[object, ...], Kit] = {}
         self._used: list[WarmKit] = []
@@ -52,6 +55,7 @@ class WarmKits:
         with self._lock:
             made = WarmKit(self._find_base(workspace, settings), session, self)
             self._used.append(made)
+        self._watch(made)
         return made
 
     def take_back(self, kit: WarmKit) -> None:
@@ -97,6 +101,7 @@ class WarmKits:
             if len(self._bases) >= _MAX_BASES:
                 self._drop_a_base()
             self._bases[key] = Kit(workspace, settings=settings)
+            self._follow(self._bases[key])
         return self._bases[key]
 
     def _drop_a_base(self) -> None:

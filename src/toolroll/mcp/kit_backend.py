@@ -19,6 +19,7 @@ from toolroll.result import ErrorCode, Result, ToolError
 
 if TYPE_CHECKING:
     from toolroll.catalogue import Choice
+    from toolroll.control.server import ControlServer
     from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
     from toolroll.kit import Kit
 
@@ -72,12 +73,13 @@ class KitBackend:
         by_client: bool = False,
         structured: bool = False,
         one_client: bool = False,
+        control: ControlServer | None = None,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
         structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
-        client cannot ask its user waits for `toolroll approve`; it gets the command to type.
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type. `control` shows the calls.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
@@ -95,6 +97,7 @@ class KitBackend:
         self._peer: ContextVar[Peer | None] = ContextVar("peer", default=None)  # also in threads of its call
         self._calling: list[Peer] = []
         self._one_client = one_client
+        self._control = control
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
@@ -133,6 +136,7 @@ class KitBackend:
     def tools(self, client: Item | None = None) -> list[Item]:
         """The tools as they fit the client."""
         lists = self._tool_lists()
+        self._name_client(client or {})
         if not self._by_client:
             return lists[""]
         profile = find_profile(client or {})
@@ -170,9 +174,10 @@ class KitBackend:
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peer.set(peer)
             self._calling.append(peer)
+            client = self._name_client(peer.client)
             _add_turns(kit, peer.meta.get(TURNS))
             tools = profile.tools or "" if self._by_client else ""
-            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools)
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools, client=client)
         finally:
             self._peer.set(None)
             if peer in self._calling:
@@ -182,9 +187,21 @@ class KitBackend:
             self._reads.replace_text(arguments, result)
         own = kit.dialect.profile.mcp
         answer = own(result) if own else self._to_mcp_result(result, structured=self._structured)
-        return self._fit_cut_output(name, result, answer, profile) if "spill" in result.meta else answer
+        if "spill" in result.meta:
+            self._fit_cut_output(name, result, answer, profile)
+        if self._control is not None:
+            sent = "\n".join(one["text"] for one in answer["content"] if one["type"] == "text")
+            self._control.calls.amend(result.meta["live_call"], sent)
+        return answer
 
-    def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> Item:
+    def _name_client(self, client: Item) -> str:
+        """The name that a client gives itself; the only client is also that of the process."""
+        name = str(client.get("name", ""))
+        if self._control is not None and self._one_client:
+            self._control.hands.client = name
+        return name
+
+    def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> None:
         from toolroll.mcp import resources
         from toolroll.text.truncate import bound_lines
 
@@ -197,7 +214,6 @@ class KitBackend:
         if profile.links:
             answer["content"].append(resources.make_link(handle, name))
         self._notify("resources")
-        return answer
 
     def resources(self) -> list[Item]:
         from toolroll.mcp import resources
@@ -259,6 +275,8 @@ class KitBackend:
         with self._lock:
             self._closed = True
             kit, self._kit = self._kit, None
+        if self._control is not None:
+            self._control.close()
         self._root_known.set()
         for token in tuple(self._in_use):
             token.cancel()
@@ -305,6 +323,8 @@ class KitBackend:
         self._folder = kit.workspace
         kit.watch(lambda: self._notify("tools"))
         self._kit = kit
+        if self._control is not None:
+            self._control.follow(kit)
         self._compare_tools(kit)
         return kit
 

@@ -1,1 +1,1 @@
-"""Commands about running processes."""
+"""Commands about processes that run: see what they do, and answer them."""

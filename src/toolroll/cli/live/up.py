@@ -86,12 +86,14 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
     """The daemon of these options, which listens already; SocketInUseError if another one does."""
     from toolroll import __version__
     from toolroll.cli import main
+    from toolroll.control.server import ControlServer
     from toolroll.daemon.client import socket_name
     from toolroll.daemon.server import DaemonServer
     from toolroll.daemon.warm_kits import WarmKits
 
-    kits, workspace = WarmKits(), os.path.realpath(args.workspace)
-    since = time.strftime("%Y-%m-%d %H:%M")
+    control = ControlServer(None, "daemon", client="toolroll call")
+    kits = WarmKits(control.follow, lambda kit: kit.watch_calls(control.calls.begin))
+    workspace, since = os.path.realpath(args.workspace), time.strftime("%Y-%m-%d %H:%M")
 
     def answer(request: Request) -> int:
         return main(request.argv, Caller(request.pid, request.token, kits))
@@ -107,7 +109,11 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
         kits.sweep()
         return kits.count_jobs() > 0
 
-    return DaemonServer(socket_name(_key(args)), answer, why_not, describe, is_needed, kits.close, **how)
+    def close() -> None:
+        control.close()
+        kits.close()
+
+    return DaemonServer(socket_name(_key(args)), answer, why_not, describe, is_needed, close, **how)
 
 
 def _key(args: Namespace) -> dict[str, list[str]]:

@@ -27,6 +27,7 @@ class Call:
     loop: EventLoop = field(default_factory=EventLoop)  # runs tools that are coroutines
     tools: str = ""  # which tools the model is shown; empty for the kit's own choice
     id: str = ""  # what the provider's answer calls it
+    client: str = ""  # who makes it, where several may
     name: str = ""  # the name of the tool in the dialect
     arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names
     changes: list[Change] = field(default_factory=list)  # what its commands have changed in the workspace

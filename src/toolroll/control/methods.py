@@ -1,0 +1,95 @@
+"""What can be asked over the control socket: one function for each method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolroll.control.calls import LiveCalls
+from toolroll.control.views import VIEWS, show
+
+if TYPE_CHECKING:
+    from toolroll.kit import Kit
+
+_MAX_LISTED_CALLS = 1_000
+Params = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Hands:
+    """What a method works on: the process, its kit and its calls."""
+
+    id: str
+    kind: str
+    client: str
+    calls: LiveCalls
+    current_kit: Kit | None = None
+    started: float = field(default_factory=time.time)
+
+    @property
+    def kit(self) -> Kit:
+        """The kit of the process; ValueError if it has none yet."""
+        if self.current_kit is None:
+            raise ValueError("The process has not opened its workspace yet.")
+        return self.current_kit
+
+
+def hello(hands: Hands, _params: Params) -> Params:
+    """Who the process is, and where it works."""
+    import os
+
+    from toolroll import __version__
+
+    kit = hands.kit
+    return {
+        "id": hands.id,
+        "pid": os.getpid(),
+        "kind": hands.kind,
+        "client": hands.client,
+        "workspace": kit.workspace,
+        "version": __version__,
+        "started": hands.started,
+        "dialect": kit.dialect.name,
+        "mode": kit.mode,
+        "sandbox": kit.policy.sandbox,
+        "session": kit.session,
+    }
+
+
+def list_calls(hands: Hands, params: Params) -> Params:
+    """The last calls, the newest first."""
+    limit = min(number(params, "limit", 100), _MAX_LISTED_CALLS)
+    before = None if params.get("before") is None else number(params, "before")
+    calls, more = hands.calls.page(before, limit, params.get("text"))
+    return {"calls": calls, "more": more}
+
+
+def call_text(hands: Hands, params: Params) -> Params:
+    """One call, whole."""
+    return hands.calls.text_of(number(params, "seq"))
+
+
+def number(params: Params, name: str, default: int | None = None) -> int:
+    """A parameter that is a number; ValueError if it is missing or no number."""
+    found = params.get(name, default)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise ValueError(f"{name!r} is {found!r}. Give a number.")
+    return found
+
+
+METHODS: dict[str, Callable[[Hands, Params], Any]] = {
+    "hello": hello,
+    "calls": list_calls,
+    "call_text": call_text,
+}
+
+
+def find_method(name: str) -> Callable[[Hands, Params], Any]:
+    """The function of this method; ValueError if there is none."""
+    if name in METHODS:
+        return METHODS[name]
+    if name not in VIEWS:
+        raise ValueError(f"There is no method {name!r}. There are: {', '.join((*METHODS, 'subscribe', *VIEWS))}.")
+    return lambda hands, params: show(hands.kit, name, params)

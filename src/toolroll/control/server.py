@@ -1,0 +1,291 @@
+"""Announce a process on a control socket of the user, and answer who connects: one JSON value a line.
+
+A connection of another user, or of a command of a tool, is refused. Nothing that goes wrong here harms the process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from toolroll.control.calls import LiveCall, LiveCalls
+from toolroll.control.methods import Hands, Params, find_method, number
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    import socket
+
+    from toolroll.control.changes import ChangeWatch
+    from toolroll.kit import Kit
+    from toolroll.result import Result
+
+PREFIX = "control-"
+"""The names of control sockets begin with it."""
+MAX_LINE_BYTES = 16_000_000
+EVENTS = ("call", "approvals", "journal", "jobs")
+_LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have changed, while somebody watches
+_MAX_QUEUED_EVENTS = 20_000
+_MAX_CONNECTIONS = 64
+_PAUSE_S = 0.1
+_MAX_RUNNING_REQUESTS = 16  # of one connection
+
+Event = tuple[str, Any]
+
+
+class ControlServer:
+    """The control socket of one process: begins when a kit is followed, ends with `close`."""
+
+    def __init__(
+        self,
+        kit: Kit | None,
+        kind: str,
+        *,
+        client: str = "",
+        show: Callable[[Result], str] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        """`show` gives the text of a result that the model sees; `warn` gets a sentence if there is no socket."""
+        self.calls = LiveCalls(show)
+        self.hands = Hands(f"{PREFIX}{os.getpid()}-{os.urandom(3).hex()}", kind, client, self.calls)
+        self._warn = warn or _write_warning
+        self._lock = threading.Lock()
+        self._subscribers: tuple[_Connection, ...] = ()
+        self._connections: set[_Connection] = set()
+        self._listening: socket.socket | None = None
+        self._started = False
+        self._ended = threading.Event()
+        self._watch: ChangeWatch | None = None
+        if kit is not None:
+            self.follow(kit)
+
+    def follow(self, kit: Kit) -> None:
+        """Show the calls of this kit, and make it the one that methods are about."""
+        kit.watch_calls(self.calls.begin)
+        self.hands.current_kit = kit
+        with self._lock:
+            started, self._started = self._started, True
+        if not started:
+            threading.Thread(target=self._run, name="toolroll-control", daemon=True).start()
+
+    def publish(self, event: str, data: Any) -> None:
+        """Send an event to all who have subscribed to it; returns at once."""
+        for one in self._subscribers:
+            one.put(event, data)
+
+    def has_subscriber(self, event: str) -> bool:
+        """Whether anybody gets this event."""
+        return any(event in one.events for one in self._subscribers)
+
+    def close(self) -> None:
+        """End the socket and every connection."""
+        with self._lock:
+            self._ended.set()
+            listening, connections = self._listening, tuple(self._connections)
+        if listening is not None:
+            from toolroll.host.runtime import user_sockets
+
+            _shut(listening)
+            user_sockets.remove(self.hands.id)
+        for one in connections:
+            one.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        from toolroll.host.runtime import user_sockets
+
+        try:
+            listening = user_sockets.listen(self.hands.id)
+        except OSError as error:
+            self._warn(f"The console and `toolroll approve` cannot reach this process: {error}")
+            return
+        with self._lock:
+            self._listening = listening
+        if self._ended.is_set():
+            self.close()
+        while not self._ended.is_set():
+            try:
+                connected, _ = listening.accept()
+            except OSError:
+                self._ended.wait(_PAUSE_S)  # too many files are open
+                continue
+            threading.Thread(target=self._serve, args=(connected,), name="toolroll-control", daemon=True).start()
+
+    def _serve(self, connected: socket.socket) -> None:
+        from toolroll.host.runtime.user_sockets import check_peer
+
+        connection = _Connection(connected, self)
+        try:
+            check_peer(connected)
+            with self._lock:
+                if self._ended.is_set() or len(self._connections) >= _MAX_CONNECTIONS:
+                    raise PermissionError("Too many connections are open.")
+                self._connections.add(connection)
+        except OSError as error:
+            connection.send({"id": None, "error": str(error)})
+            connection.close()
+            return
+        try:
+            connection.run()
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            self.drop(connection)
+            connection.close()
+
+    def subscribe(self, connection: _Connection) -> None:
+        """Send events to this connection from now on."""
+        from toolroll.control.changes import ChangeWatch
+
+        if self._watch is None:
+            self._watch = ChangeWatch()
+        self.look()
+        with self._lock:
+            self._subscribers = (*self._subscribers, connection)
+            self.calls.listeners = (self._on_call,)
+
+    def drop(self, connection: _Connection) -> None:
+        """Send no more events to this connection."""
+        with self._lock:
+            self._subscribers = tuple(one for one in self._subscribers if one is not connection)
+            self.calls.listeners = (self._on_call,) if self._subscribers else ()
+
+    def _on_call(self, call: LiveCall) -> None:
+        self.publish("call", call)
+        if call.status != "running":
+            self.look()
+
+    def look(self) -> None:
+        """Send events for what has changed in the journal and the jobs."""
+        if self._watch is not None and self.hands.current_kit is not None:
+            for event, data in self._watch.look(self.hands.current_kit):
+                self.publish(event, data)
+
+
+class _Connection:
+    """One client of the socket: its requests, each in a thread of its own, and its events."""
+
+    def __init__(self, connected: socket.socket, server: ControlServer) -> None:
+        self._socket = connected
+        self._server = server
+        self._sending = threading.Lock()
+        self._places = threading.Semaphore(_MAX_RUNNING_REQUESTS)
+        self._queued: deque[Event] = deque()
+        self._came = threading.Event()
+        self._closed = self._pumping = False
+        self.events: frozenset[str] = frozenset()
+
+    def run(self) -> None:
+        """Answer requests until the client leaves."""
+        with suppress(OSError), self._socket.makefile("rb") as lines:
+            while line := lines.readline(MAX_LINE_BYTES + 1):
+                if len(line) > MAX_LINE_BYTES:
+                    self.send({"id": None, "error": f"A line has at most {MAX_LINE_BYTES:,} bytes."})
+                    return
+                self._take(line)
+
+    def put(self, event: str, data: Any) -> None:
+        """Queue an event; a client that does not read them gets "resync" in their place."""
+        if event not in self.events:
+            return
+        if len(self._queued) >= _MAX_QUEUED_EVENTS:
+            self._queued.clear()
+            event, data = "resync", {}
+        self._queued.append((event, data))
+        self._came.set()
+
+    def send(self, value: Any) -> None:
+        try:
+            line = msgspec.json.encode(value, enc_hook=str)
+        except (TypeError, ValueError) as error:  # such as characters that JSON has not
+            line = msgspec.json.encode({"id": value.get("id"), "error": f"The answer cannot be sent: {error}"})
+        if len(line) > MAX_LINE_BYTES:
+            line = msgspec.json.encode({"id": value.get("id"), "error": "The answer is too long. Ask for less."})
+        with suppress(OSError), self._sending:
+            self._socket.sendall(line + b"\n")
+
+    def close(self) -> None:
+        self._closed = True
+        self._came.set()
+        _shut(self._socket)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            request = msgspec.json.decode(line, type=dict[str, Any])
+            params, method = request.get("params") or {}, request.get("method")
+            if not isinstance(params, dict) or not isinstance(method, str):
+                raise ValueError("a request has a method, and params that are an object")
+        except (ValueError, RecursionError) as error:
+            self.send({"id": None, "error": f"This line is no request: {error}."})
+            return
+        if method == "subscribe":
+            self._answer(request.get("id"), self._subscribe, params)
+            if self.events and not self._pumping:  # behind the answer
+                self._pumping = True
+                threading.Thread(target=self._pump, daemon=True).start()
+            return
+        self._places.acquire()
+        work = threading.Thread(target=self._run_method, args=(request.get("id"), method, params), daemon=True)
+        work.start()
+
+    def _run_method(self, id: Any, method: str, params: Params) -> None:
+        try:
+            self._answer(id, lambda given: find_method(method)(self._server.hands, given), params)
+        finally:
+            self._places.release()
+
+    def _answer(self, id: Any, method: Callable[[Params], Any], params: Params) -> None:
+        try:
+            answer = {"id": id, "result": method(params)}
+        except ToolError as error:
+            answer = {"id": id, "error": error.message}
+        except (ValueError, OSError) as error:
+            answer = {"id": id, "error": str(error)}
+        except Exception as error:  # a fault of a view: the process goes on
+            answer = {"id": id, "error": f"Internal error: {type(error).__name__}: {error}"}
+        self.send(answer)
+
+    def _subscribe(self, params: Params) -> Params:
+        since = None if params.get("since") is None else number(params, "since")
+        wanted = params.get("events") or EVENTS
+        if self.events or not isinstance(wanted, list | tuple):
+            raise ValueError("Subscribe once, with the names of events.")
+        calls = self._server.calls
+        last = calls.last
+        self.events = frozenset(wanted)
+        self._server.subscribe(self)
+        for one in () if since is None else calls.all(since):
+            self.put("call", one)
+        return {"seq": last}
+
+    def _pump(self) -> None:
+        """Send events as they come."""
+        while not self._closed:
+            if not self._came.wait(_LOOK_SECONDS):
+                self._server.look()
+            self._came.clear()
+            while self._queued and not self._closed:
+                event, data = self._queued.popleft()
+                self.send({"event": event, "data": data.to_dict() if isinstance(data, LiveCall) else data})
+
+
+def _shut(one: socket.socket) -> None:
+    """Close a socket that other threads may wait for."""
+    with suppress(OSError):
+        one.shutdown(2)
+    one.close()
+
+
+def _write_warning(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, f"toolroll: {text}\n".encode("utf-8", "backslashreplace"))

@@ -1,0 +1,1 @@
+"""The files of recorded sessions, and the folders in which they are replayed."""

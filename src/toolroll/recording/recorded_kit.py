@@ -1,0 +1,79 @@
+"""A kit that writes each of its calls to a recording."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from toolroll import __version__
+from toolroll.executor import parse_arguments
+from toolroll.formats import wire_text
+from toolroll.host.files.versions import digest
+from toolroll.host.recordings.recording_file import RecordingFile, is_beneath
+from toolroll.kit import Kit
+from toolroll.policy.secrets import Redaction
+from toolroll.recording.changed_paths import changed_paths
+from toolroll.recording.recording import WORKSPACE, CallRecord, encode_row
+from toolroll.recording.start_files import keep_start
+from toolroll.result import Result, ToolError
+from toolroll.services import CallOptions
+
+VARIABLE = "TOOLROLL_RECORD"
+"""The environment variable that names the file of a recording."""
+
+
+class RecordedKit(Kit):
+    """A kit whose calls are written to the file that TOOLROLL_RECORD names, from its first call on."""
+
+    _file: RecordingFile | None = None
+
+    def begin(self, path: str) -> None:
+        """Write to this file. A new one begins with the files as they are now. ValueError if it cannot be used."""
+        if is_beneath(path, self.workspace):
+            raise ValueError(f"The recording {path!r} is in the workspace that it records. Put it elsewhere.")
+        self._file, self._redact, self._writing = RecordingFile(path), Redaction(os.environ), threading.Lock()
+        try:
+            if self._file.is_new:
+                self._file.add(encode_row(keep_start(self, __version__)), first=True)
+        except ToolError as error:
+            raise ValueError(error.message) from None
+        self._seen_size = self.journal.log.size()
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
+    ) -> Result:
+        result = super().call(name, arguments, **options)
+        if self._file is not None:
+            with self._writing:
+                self._file.add(encode_row(self._describe(name, arguments, options.get("cwd", "."), result)))
+        return result
+
+    def _describe(self, name: str, arguments: Any, cwd: str, result: Result) -> CallRecord:
+        try:
+            given = parse_arguments(arguments)
+        except ToolError:
+            given = arguments
+        size = self.journal.log.size()
+        new = self.journal.log.entries_from(self._seen_size) if size != self._seen_size else []
+        self._seen_size = size
+        code = str(result.error.code) if result.error else ""
+        images = [digest(one.data).hex() for one in result.images]
+        changed = changed_paths(new)
+        text = wire_text(result)
+        return CallRecord(name, self._clean(given), result.status, self._clean(text), code, cwd, images, changed)
+
+    def _clean(self, value: Any) -> Any:
+        """The value without secrets and without the path of the workspace."""
+        if isinstance(value, str):
+            return self._redact(value.replace(self.workspace, WORKSPACE))
+        if isinstance(value, Mapping):
+            return {name: self._clean(one) for name, one in value.items()}
+        return [self._clean(one) for one in value] if isinstance(value, list | tuple) else value
+
+    def close(self) -> None:
+        super().close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None

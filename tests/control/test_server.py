@@ -1,0 +1,161 @@
+"""The control socket: what a process answers, which events it sends, and whom it refuses."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from toolroll import Kit, Policy
+from toolroll.control.client import ControlClient, ControlError
+from toolroll.control.server import ControlServer
+from toolroll.host.runtime import user_sockets
+
+TRY = """
+import json, socket, sys
+try:
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(sys.argv[1])
+    one.sendall(b'{"id": 1, "method": "hello"}\\n')
+    print("answered:", one.makefile().readline())
+except OSError as error:
+    print("refused:", error)
+"""
+
+
+def test_calls_are_events_as_they_begin_and_end(kit: Kit, client: ControlClient) -> None:
+    kit.call("ls", {})
+    assert client.request("subscribe", since=0) == {"seq": 1}
+    events = client.events()
+    assert next(events)[1]["status"] == "success"
+    Path(kit.workspace, "a.txt").write_text("one\n")
+    kit.call("read", '{"path": "a.txt"}', client="editor")
+    begun, ended = next(events)[1], next(events)[1]
+    assert (begun["seq"], begun["tool"], begun["status"], begun["arguments"]) == (
+        2,
+        "read",
+        "running",
+        {"path": "a.txt"},
+    )
+    assert (ended["seq"], ended["status"], ended["client"], ended["session"]) == (2, "success", "editor", kit.session)
+    assert "one" in ended["text"]
+    assert (ended["tokens"], ended["seconds"] > 0, ended["cut"]) == (-(-len(ended["text"]) // 4), True, False)
+
+
+def test_only_the_events_that_were_asked_for(server: ControlServer, client: ControlClient) -> None:
+    client.request("subscribe", events=["jobs"])
+    assert (server.has_subscriber("jobs"), server.has_subscriber("call")) == (True, False)
+    server.publish("journal", {"size": 1})
+    server.publish("jobs", {})
+    assert next(client.events()) == ("jobs", {})
+    client.close()
+    until(lambda: not server.has_subscriber("jobs"))
+
+
+def test_a_client_that_does_not_read_gets_resync(
+    server: ControlServer, client: ControlClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolroll.control.server._MAX_QUEUED_EVENTS", 5)
+    client.request("subscribe")
+    for _ in range(500):
+        server.publish("jobs", {"text": "x" * 10_000})
+    events = client.events()
+    assert "resync" in (next(events)[0] for _ in range(500))
+
+
+def test_calls_are_listed_searched_and_shown_whole(kit: Kit, client: ControlClient) -> None:
+    kit.call("write", {"path": "long.txt", "content": "x" * 5_000})
+    kit.call("read", {"path": "none.txt"})
+    found = client.request("calls", limit=1)
+    assert ([one["tool"] for one in found["calls"]], found["more"]) == (["read"], True)
+    assert (found["calls"][0]["status"], found["calls"][0]["code"]) == ("error", "NotFound")
+    [one] = client.request("calls", before=2, limit=5, text="LONG.txt")["calls"]
+    assert (one["seq"], one["cut"], len(one["arguments"]["content"]) < 2_000) == (1, True, True)
+    assert client.request("call_text", seq=1)["arguments"]["content"] == "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("nothing", {}, "There is no method 'nothing'. There are: hello, "),
+        ("call_text", {"seq": 99}, "There is no call 99"),
+        ("call_text", {}, "'seq' is None. Give a number."),
+        ("calls", {"limit": "all"}, "'limit' is 'all'. Give a number."),
+        ("subscribe", {"events": "call"}, "Subscribe once"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence(client: ControlClient, method: str, params: dict, said: str) -> None:
+    with pytest.raises(ControlError, match=said):
+        client.request(method, **params)
+    assert client.request("hello")["kind"] == "mcp"
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b"\xff", b'{"method": 1}', b'{"method": "hello", "params": [1]}', b""])
+def test_a_line_that_is_no_request(server: ControlServer, line: bytes) -> None:
+    with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
+        raw.sendall(line + b'\n{"id": 7, "method": "calls"}\n')
+        first, second = json.loads(lines.readline()), json.loads(lines.readline())
+    assert (first["id"], "is no request" in first["error"], second["id"]) == (None, True, 7)
+
+
+def test_without_a_run_folder_the_process_goes_on(kit: Kit, tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "xdg/toolroll").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "xdg/toolroll/run").write_text("no folder")
+    server = ControlServer(kit, "mcp", warn=said.append)
+    until(lambda: said)
+    assert "cannot reach this process: The folder" in said[0]
+    assert kit.call("ls", {}).ok
+    server.close()
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_command_cannot_connect(
+    tier: str, ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    (ws / "try.py").write_text(TRY)
+    with Kit(ws, policy=Policy(sandbox=tier, network=network)) as kit:
+        server = ControlServer(kit, "mcp")
+        until(lambda: server.hands.id in user_sockets.sockets())
+        path = os.path.join(user_sockets.run_folder(), server.hands.id)
+        result = kit.call("bash", {"command": f"python3 try.py {path}; setsid python3 try.py {path}"})
+        server.close()
+    assert result.text.count("refused:") + result.text.count("may not use this socket") == 2, result.text
+    assert "workspace" not in result.text
+
+
+def test_many_clients_are_answered_side_by_side(server: ControlServer) -> None:
+    answers: list[int] = []
+
+    def ask() -> None:
+        with ControlClient(server.hands.id) as one:
+            answers.append(one.request("hello")["pid"])
+
+    threads = [threading.Thread(target=ask) for _ in range(20)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(20)
+    assert answers == [os.getpid()] * 20
+
+
+def test_a_line_that_is_too_long(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolroll.control.server.MAX_LINE_BYTES", 1_000)
+    with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
+        raw.sendall(b"x" * 1_001)
+        assert "at most 1,000 bytes" in lines.readline()
+
+
+def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: ControlClient) -> None:
+    client.request("subscribe", events=["journal", "jobs"])
+    kit.call("write", {"path": "a.txt", "content": "one"})
+    event, data = next(client.events())
+    assert (event, data["size"] > 0) == ("journal", True)
+    assert [one["tool"] for one in client.request("journal", limit=5)["entries"]] == ["write"]
+    assert client.request("undo", number=1)["ok"]
+    assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
+    with pytest.raises(ControlError, match="missing required field `number`"):
+        client.request("undo")
