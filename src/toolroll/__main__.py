@@ -2,12 +2,13 @@
 
 import sys
 
-from toolroll.daemon.client import call_daemon
+from toolroll import __version__
+from toolroll.host.daemon.client import call_daemon
 
 
 def main() -> int:
     """Run the command line of this process and return its exit status."""
-    status = call_daemon(sys.argv[1:])
+    status = call_daemon(sys.argv[1:], __version__)
     if status is None:
         from toolroll.cli import main as run  # it imports much
 

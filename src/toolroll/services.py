@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
+    from toolroll.host.shell.jobs import SharedJobs
     from toolroll.host.shell.shell import Shell
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
@@ -105,9 +106,10 @@ class Services:
 
         With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
         another kit's, where long outputs are kept for both. `warm` are those of a kit with the same settings, which
-        outlives this one: its index, language servers and jobs are used.
+        outlives this one: its root, index, language servers and jobs are used.
         """
         self._warm = warm
+        self._shared_jobs: SharedJobs | None = None
         self.session = session
         self._shared_spill = spill
         self.limits = limits
@@ -120,11 +122,7 @@ class Services:
         """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
-            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
-            mode = profile.new_folder_mode
-            self.root = make_root(os.fspath(workspace), settings.roots, folder_mode=mode, trust=trust)
-            closing.callback(self.root.close)
-            self.root.trust.drop_imports()
+            self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
             self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
             self._open_files(closing, profile)
@@ -132,6 +130,17 @@ class Services:
             if files is not None or commands is not None:
                 self._replace(closing, profile, files, commands)
             self._closing = closing.pop_all()
+
+    def _open_root(
+        self, closing: ExitStack, workspace: str, state_dir: str | None, folder_mode: int, others: Sequence[str]
+    ) -> Root:
+        if self._warm is not None:
+            return self._warm.root
+        trust = partial(examine, state_dir=state_dir, wide=self.guard.policy.wide)
+        root = make_root(workspace, others, folder_mode=folder_mode, trust=trust)
+        closing.callback(root.close)
+        root.trust.drop_imports()
+        return root
 
     def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
         self._state_dir = state_dir
@@ -238,7 +247,10 @@ class Services:
 
         made = Shell(self.root, self.spill, self.guard, **self._shell_options(table))
         if self._warm is not None:
-            made.share_jobs(self._warm.shell.jobs)
+            from toolroll.host.shell.jobs import SharedJobs
+
+            self._shared_jobs = SharedJobs(self._warm.shell.jobs)
+            made._jobs.append(self._shared_jobs)
         return made
 
     def count_running_jobs(self) -> int:
@@ -247,8 +259,8 @@ class Services:
         return sum(not job.running.over for job in self.shell.jobs.all()) if is_open else 0
 
     def has_jobs(self) -> bool:
-        """Whether this kit has started jobs that are still known."""
-        return cast("Deferred", self.shell).is_open and bool(self.shell.started_jobs)
+        """Whether this kit has started jobs on the engines of another that are still known."""
+        return self._shared_jobs is not None and self._shared_jobs.has_started()
 
     def _open_structure(self) -> Structure:
         from toolroll.host.code.structure import Structure

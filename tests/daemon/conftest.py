@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from toolroll import __version__
 from toolroll.cli import COMMANDS, main
 from toolroll.cli.command import parse
 from toolroll.cli.live.up import make_server
-from toolroll.daemon.client import call_daemon
 from toolroll.daemon.server import DaemonServer
+from toolroll.host.daemon.client import call_daemon
 
 Said = tuple[int | None, str, str]
 """Exit status, stdout, stderr."""
@@ -51,7 +52,7 @@ def by_daemon(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
 
     def run(*words: str) -> Said:
         capfd.readouterr()
-        status = call_daemon(list(words))
+        status = call_daemon(list(words), __version__)
         return status, *capfd.readouterr()
 
     return run

@@ -10,7 +10,8 @@ import threading
 import pytest
 
 from tests.waiting import until
-from toolroll.daemon.client import call_daemon, socket_name
+from toolroll import __version__
+from toolroll.host.daemon.client import call_daemon, socket_name
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.user_sockets import SocketInUseError
 from toolroll.policy.rules import Policy
@@ -41,7 +42,7 @@ _CALLS = [
 
 
 def connect(name: str = "") -> socket.socket:
-    return user_sockets.connect(name or socket_name({}), 10)
+    return user_sockets.connect(name or socket_name({}, __version__), 10)
 
 
 def without_times(said: tuple[object, ...]) -> list[str]:
@@ -61,7 +62,7 @@ def test_the_output_is_that_of_a_call_without_the_daemon(start, put, by_daemon, 
 def test_a_call_has_the_folder_the_umask_the_variables_and_the_input_of_its_client(start, here):
     start()
     (here / "sub").mkdir()
-    code = "import os, sys; os.umask(0o027); from toolroll.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:]))"
+    code = "import os, sys, toolroll; os.umask(0o027); from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
     run = [sys.executable, "-c", code]
     env = {**os.environ, "NO_COLOR": "1", "LANG": "C.UTF-8"}
     words = ["call", "write", "-C", "..", "path=new", "content=@-"]
@@ -77,7 +78,7 @@ def test_many_calls_at_once(start, put, here):
 
     def call(number: int) -> None:
         words = ["call", "edit", f"path={number}.txt", f"old={number}", "new=done"]
-        statuses.append(call_daemon(words))
+        statuses.append(call_daemon(words, __version__))
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(20)]
     for thread in threads:
@@ -110,7 +111,7 @@ def test_a_session_goes_on(start, by_daemon, put, alone):
 
 def test_a_client_that_goes_away_cancels_its_call(start, here):
     start()
-    code = "import sys; from toolroll.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:]))"
+    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
     words = ["call", "bash", "command=echo $$ > pid; sleep 600"]
     with subprocess.Popen([sys.executable, "-c", code, *words]) as client:
         assert until((here / "pid").exists)
@@ -141,10 +142,12 @@ def test_wrong_and_half_messages_are_refused(start, by_daemon):
 def test_a_command_of_a_tool_is_refused(start, open_kit, here):
     """It then does its work without the daemon."""
     start()
-    code = "import sys; from toolroll.daemon.client import connect; print(connect(sys.argv[1]).recv(1000))"
+    code = (
+        "import sys, toolroll; from toolroll.host.daemon.client import connect; print(connect(sys.argv[1]).recv(1000))"
+    )
     given = {name: os.environ[name] for name in ("XDG_STATE_HOME", "PYTHONPATH") if name in os.environ}
     kit = open_kit(policy=Policy(sandbox="none"), environment={"set": given})
-    said = kit.call("bash", {"command": f'{sys.executable} -c "{code}" {socket_name({})}'})
+    said = kit.call("bash", {"command": f'{sys.executable} -c "{code}" {socket_name({}, __version__)}'})
     assert "belongs to a command of a tool" in said.text
 
 
@@ -187,7 +190,7 @@ def test_settings_count_for_each_call(start, by_daemon, monkeypatch, tmp_path):
 
 def test_a_full_disk_is_reported(start, here):
     start()
-    code = "import sys; from toolroll.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:]))"
+    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", code, "call", "ls"], stdout=full, stderr=subprocess.PIPE, check=False

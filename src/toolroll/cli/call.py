@@ -62,6 +62,7 @@ def _call(kit: Kit, args: Namespace, given: dict[str, Any]) -> Result:
     result = kit.call(args.tool, given, tools="all", token=args.caller.token)
     if args.caller.token.cancelled:  # as an interrupt of this process would be
         raise KeyboardInterrupt
+    result.meta.pop("live_call", None)  # its number in the daemon
     return result
 
 
@@ -74,8 +75,9 @@ def _needs_daemon(result: Result) -> bool:
 
 def _call_by_daemon(args: Namespace, given: dict[str, Any], kit: Kit) -> int | None:
     """Start the daemon and let it make the call; None if it is switched off or cannot be started."""
-    from toolroll.daemon.client import call_daemon
+    from toolroll import __version__
     from toolroll.daemon.start import DaemonError, start_daemon
+    from toolroll.host.daemon.client import call_daemon
 
     if kit.settings.daemon == "off":
         return None
@@ -85,7 +87,8 @@ def _call_by_daemon(args: Namespace, given: dict[str, Any], kit: Kit) -> int | N
     except (DaemonError, ToolError, OSError) as error:
         complain(f"No daemon could be started for the job: {error}", "note")
         return None
-    return call_daemon(["call", *repeat_options(args), *switches, args.tool, msgspec.json.encode(given).decode()])
+    words = ["call", *repeat_options(args), *switches, args.tool, msgspec.json.encode(given).decode()]
+    return call_daemon(words, __version__)
 
 
 def _status(result: Result, *, follow: bool) -> int:

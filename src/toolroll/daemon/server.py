@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
-from toolroll.daemon.client import REFUSED, TAKEN
-from toolroll.daemon.request import BadRequestError, Request, acting_as, divided_by_thread, receive
+from toolroll.host.daemon.client import REFUSED, TAKEN
+from toolroll.host.daemon.request import BadRequestError, DaemonRequest, acting_as, divided_by_thread, receive
 from toolroll.host.runtime import user_sockets
 
 IDLE_SECONDS = 15 * 60.0
@@ -30,7 +30,7 @@ class DaemonServer:
     def __init__(
         self,
         name: str,
-        answer: Callable[[Request], int],
+        answer: Callable[[DaemonRequest], int],
         why_not: Callable[[], str],
         describe: Callable[[], str],
         is_needed: Callable[[], bool],
@@ -49,7 +49,7 @@ class DaemonServer:
         self._listener = user_sockets.listen(name)
         self._file = os.stat(self._path).st_ino
         self._lock = threading.Lock()
-        self._running: dict[Request, threading.Thread] = {}
+        self._running: dict[DaemonRequest, threading.Thread] = {}
         self._used = time.monotonic()
         self._stopped, self._ended = threading.Event(), threading.Event()
         self._wake, self._waker = socket.socketpair()
@@ -106,7 +106,7 @@ class DaemonServer:
     def _end(self) -> None:
         """Take no more calls, whose clients then do them without a daemon, and cancel those that run."""
         if self._is_found():
-            os.unlink(self._path)
+            user_sockets.remove(os.path.basename(self._path))
         self._listener.close()
         with self._lock:
             self._stopped.set()
@@ -133,7 +133,7 @@ class DaemonServer:
             finally:
                 request.close()
 
-    def _handle(self, connection: socket.socket, request: Request) -> None:
+    def _handle(self, connection: socket.socket, request: DaemonRequest) -> None:
         if request.kind == "call":
             self._call(connection, request)
         elif request.kind == "stop":
@@ -145,7 +145,7 @@ class DaemonServer:
         else:
             connection.sendall(REFUSED + f"There is no request {request.kind!r}.".encode())
 
-    def _call(self, connection: socket.socket, request: Request) -> None:
+    def _call(self, connection: socket.socket, request: DaemonRequest) -> None:
         with self._lock:
             if self._stopped.is_set():
                 return
@@ -160,7 +160,7 @@ class DaemonServer:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _run_call(self, connection: socket.socket, request: Request) -> bytes:
+    def _run_call(self, connection: socket.socket, request: DaemonRequest) -> bytes:
         """Make the call; what the client is sent then."""
         with acting_as(request):
             if why := self._why_not():
@@ -174,7 +174,7 @@ class DaemonServer:
         return b"%d" % status
 
 
-def _cancel_with_client(connection: socket.socket, request: Request) -> None:
+def _cancel_with_client(connection: socket.socket, request: DaemonRequest) -> None:
     """Cancel a call when its client is gone, or has said that it does not want it any more."""
     with suppress(OSError):
         connection.recv(1)

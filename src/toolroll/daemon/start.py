@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from toolroll.daemon import client
+from toolroll.host.daemon import client
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, start_process
 from toolroll.host.runtime.process_marks import TAG
@@ -60,7 +60,7 @@ def ask(name: str, kind: str) -> str:
 
 def describe_daemons(workspace: str) -> Iterator[tuple[str, str]]:
     """The socket and the status of each daemon of a workspace, of any version."""
-    wanted = os.path.realpath(workspace)
+    wanted = client.resolve(workspace)
     for name in user_sockets.sockets():
         if name.startswith(client.PREFIX):
             try:

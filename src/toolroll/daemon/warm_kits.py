@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
 
@@ -93,7 +94,7 @@ class WarmKits:
             one.close_now()
 
     def _find_base(self, workspace: str, settings: Settings) -> Kit:
-        path = os.path.realpath(workspace)
+        path = resolve(workspace)
         found = os.stat(path)
         variables = tuple(os.environ.get(name, "") for name in _ENGINE_VARIABLES)
         key = (path, found.st_dev, found.st_ino, variables, msgspec.json.encode(settings))

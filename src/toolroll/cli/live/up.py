@@ -24,8 +24,8 @@ from toolroll.cli.options import (
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.daemon.request import Request
     from toolroll.daemon.server import DaemonServer
+    from toolroll.host.daemon.request import DaemonRequest
 
 _SWITCHED_OFF = 'The configuration says daemon = "off". See: toolroll config'
 
@@ -33,6 +33,7 @@ _SWITCHED_OFF = 'The configuration says daemon = "off". See: toolroll config'
 def run(args: Namespace) -> int:
     """Start the daemon, or show or stop those of the workspace."""
     from toolroll.daemon.start import DaemonError, start_daemon
+    from toolroll.host.daemon.client import resolve
 
     if not os.path.isdir(args.workspace):
         raise UsageError(f"Cannot open the workspace {args.workspace!r}: it is no folder. Name one with -C DIR.")
@@ -46,7 +47,7 @@ def run(args: Namespace) -> int:
         start_daemon(repeat_options(args, OF_DAEMON))
     except DaemonError as error:
         raise UsageError(str(error)) from None
-    print(f"The daemon of {os.path.realpath(args.workspace)!r} runs.")
+    print(f"The daemon of {resolve(args.workspace)!r} runs.")
     return 0
 
 
@@ -87,15 +88,15 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
     from toolroll import __version__
     from toolroll.cli import main
     from toolroll.control.server import ControlServer
-    from toolroll.daemon.client import socket_name
     from toolroll.daemon.server import DaemonServer
     from toolroll.daemon.warm_kits import WarmKits
+    from toolroll.host.daemon.client import resolve, socket_name
 
     control = ControlServer(None, "daemon", client="toolroll call")
     kits = WarmKits(control.follow, lambda kit: kit.watch_calls(control.calls.begin))
-    workspace, since = os.path.realpath(args.workspace), time.strftime("%Y-%m-%d %H:%M")
+    workspace, since = resolve(args.workspace), time.strftime("%Y-%m-%d %H:%M")
 
-    def answer(request: Request) -> int:
+    def answer(request: DaemonRequest) -> int:
         return main(request.argv, Caller(request.pid, request.token, kits))
 
     def why_not() -> str:
@@ -113,7 +114,7 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
         control.close()
         kits.close()
 
-    return DaemonServer(socket_name(_key(args)), answer, why_not, describe, is_needed, close, **how)
+    return DaemonServer(socket_name(_key(args), __version__), answer, why_not, describe, is_needed, close, **how)
 
 
 def _key(args: Namespace) -> dict[str, list[str]]:

@@ -121,3 +121,33 @@ class Jobs:
                 ErrorCode.CONFLICT,
                 f"{len(self._jobs)} jobs run already, which is the most. Kill one with `job` first.",
             )
+
+
+class SharedJobs(Jobs):
+    """The jobs of another kit, which ends them, with those that are started from here."""
+
+    def __init__(self, owner: Jobs) -> None:
+        super().__init__(owner._most)
+        self._owner = owner
+        self._started: list[Job] = []
+
+    def add(self, running: RunningCommand, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
+        job = self._owner.add(running, title=title, notes=notes)
+        self._started.append(job)
+        return job
+
+    def check(self) -> None:
+        self._owner.check()
+
+    def get(self, id: int) -> Job:
+        return self._owner.get(id)
+
+    def all(self) -> list[Job]:
+        return self._owner.all()
+
+    def close(self) -> None:
+        """Nothing: they outlive this kit."""
+
+    def has_started(self) -> bool:
+        """Whether a job that was started from here is still known."""
+        return any(job in self._started for job in self._owner.all())

@@ -95,10 +95,8 @@ class Shell:
         self.dial = self._launcher.dial  # reaches what commands serve
         self.share_temp = self._launcher.share_temp  # one /tmp for all commands
         self._capture, self._lock = capture, threading.Lock()
-        # Shared by the copies that `on` makes: none or one, those jobs of it that are ours, what each shell remembers.
+        # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
-        self._started: list[Job] = []
-        self._ends_jobs = True
         self.memory = ShellMemory()
         self._call: Call | None = None
         self._repository: FindRepository | None = None
@@ -117,15 +115,6 @@ class Shell:
             if not self._jobs:
                 self._jobs.append(Jobs(self._limits.jobs))
             return self._jobs[0]
-
-    def share_jobs(self, jobs: Jobs) -> None:
-        """Keep jobs with those of another shell, which ends them."""
-        self._jobs, self._ends_jobs = [jobs], False
-
-    @property
-    def started_jobs(self) -> list[Job]:
-        """The jobs that this shell has started and that are still known."""
-        return [job for job in self.jobs.all() if job in self._started] if self._started else []
 
     @property
     def tier(self) -> str:
@@ -394,7 +383,7 @@ class Shell:
 
     def close(self) -> None:
         with self._lock:
-            jobs = list(self._jobs) if self._ends_jobs else []
+            jobs = list(self._jobs)
         for one in jobs:
             one.close()
         self._launcher.close()
@@ -450,8 +439,6 @@ class Shell:
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise
-        if job is not None:
-            self._started.append(job)
         if launched.written is not None:
             self._capture.settle(launched.written, self._for(), is_job=ended is None)
         if ended is not None and str(ended.outcome) == "cancelled":

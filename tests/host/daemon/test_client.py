@@ -8,9 +8,10 @@ import threading
 import pytest
 
 from tests.users import need_another_user
+from toolroll import __version__
 from toolroll.cli import COMMANDS
-from toolroll.daemon import client
-from toolroll.daemon.client import call_daemon, scan, socket_name
+from toolroll.host.daemon import client
+from toolroll.host.daemon.client import call_daemon, scan, socket_name
 from toolroll.host.runtime import user_sockets
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a daemon on Linux only")
@@ -43,17 +44,15 @@ def test_options_are_found_as_the_parser_finds_them(words, found):
 
 def test_policy_version_and_workspace_have_daemons_of_their_own(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    plain = socket_name({})
+    plain = socket_name({}, __version__)
     others = [{"mode": ["thinking"]}, {"sandbox": ["none"]}, {"network": ["on"]}, {"root": ["a"]}, {"wide": ["yes"]}]
-    names = {plain, *map(socket_name, [*others, {"workspace": ["/"]}])}
-    assert socket_name({"workspace": [str(tmp_path)], "session": ["a"]}) == plain
+    names = {plain, *(socket_name(one, __version__) for one in [*others, {"workspace": ["/"]}])}
+    assert socket_name({"workspace": [str(tmp_path)], "": ["a"]}, __version__) == plain
     for name, value in (("TOOLROLL_POLICY", "ask"), ("HOME", "/elsewhere"), ("XDG_CONFIG_HOME", "/elsewhere")):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(name, value)
-            names.add(socket_name({}))
-    monkeypatch.setattr(client, "__version__", "9.9")
-    assert len({*names, socket_name({})}) == 11
-    monkeypatch.undo()
+            names.add(socket_name({}, __version__))
+    assert len({*names, socket_name({}, "9.9")}) == 11
 
 
 def test_no_daemon_is_asked_when_it_is_switched_off(start, by_daemon, monkeypatch):
@@ -74,23 +73,25 @@ def test_a_socket_of_another_user_is_not_used(here, by_daemon):
     os.chmod(os.path.dirname(folder), 0o755)
     os.chmod(os.path.dirname(os.path.dirname(folder)), 0o755)
     code = "import os, socket, sys; os.chdir(sys.argv[1]); os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[2]); s.listen(); print(flush=True); s.accept()"
-    with subprocess.Popen([sys.executable, "-c", code, folder, socket_name({})], stdout=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, folder, socket_name({}, __version__)], stdout=subprocess.PIPE
+    ) as other:
         other.stdout.readline()
         assert by_daemon("call", "ls")[0] is None
 
 
 def test_it_imports_nothing_that_takes_long(start, here):
     start()
-    code = "import sys; before = set(sys.modules); from toolroll.__main__ import call_daemon; status = call_daemon(['call', 'ls']); print(status, *sorted(set(sys.modules) - before), file=sys.stderr)"
+    code = "import sys; before = set(sys.modules); import toolroll; from toolroll.__main__ import call_daemon; status = call_daemon(['call', 'ls'], toolroll.__version__); print(status, *sorted(set(sys.modules) - before), file=sys.stderr)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
     ours = [name for name in said[1:] if name.partition(".")[0] == "toolroll"]
     assert (said[0], sorted({*said[1:]} - {*ours})) == ("0", ["__future__", "_blake2", "_socket"])
     assert ours == [
         "toolroll",
         "toolroll.__main__",
-        "toolroll.daemon",
-        "toolroll.daemon.client",
         "toolroll.host",
+        "toolroll.host.daemon",
+        "toolroll.host.daemon.client",
         "toolroll.host.runtime",
         "toolroll.host.runtime.user_folders",
     ]
@@ -104,7 +105,7 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
         (b"+", 1, "may have taken effect"),
         (b"+7", 7, ""),
     ):
-        with user_sockets.listen(socket_name({})) as listener:
+        with user_sockets.listen(socket_name({}, __version__)) as listener:
 
             def answer(listener=listener, sent=sent) -> None:
                 connection, _ = listener.accept()
@@ -117,4 +118,4 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
             got = by_daemon("call", "ls")
             thread.join()
         assert (got[0], said in got[2]) == (status, True)
-    assert call_daemon(["call", "ls"]) is None  # the socket is stale
+    assert call_daemon(["call", "ls"], __version__) is None  # the socket is stale

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 
-from toolroll import __version__
 from toolroll.host.runtime.user_folders import state_dir
 
 TYPE_CHECKING = False
@@ -41,7 +40,7 @@ _CANCEL_TIMEOUT_S = 10.0
 _LOST = "The daemon ended during this call, which may have taken effect. Look at the result before you call again."
 
 
-def call_daemon(argv: Sequence[str]) -> int | None:
+def call_daemon(argv: Sequence[str], version: str) -> int | None:
     """The exit status of a `toolroll call` that a daemon has made; None if none has taken it."""
     if argv[:1] != ["call"] or os.environ.get(SWITCH) == "off" or _RECORD in os.environ:
         return None
@@ -49,7 +48,7 @@ def call_daemon(argv: Sequence[str]) -> int | None:
     if options is None:
         return None
     try:
-        connection = connect(socket_name(options))
+        connection = connect(socket_name(options, version))
         if connection is None:
             return None
         try:
@@ -85,13 +84,18 @@ def scan(words: Iterable[str]) -> dict[str, list[str]] | None:
     return found
 
 
-def socket_name(options: Mapping[str, Sequence[str]]) -> str:
+def resolve(workspace: str) -> str:
+    """The path that a workspace is known by, to be compared."""
+    return os.path.realpath(workspace)
+
+
+def socket_name(options: Mapping[str, Sequence[str]], version: str) -> str:
     """The name of a daemon's socket: by workspace, version of toolroll, and all that changes its policy."""
     from _blake2 import blake2b
 
     here = os.stat(__file__)
-    parts = [__version__, __file__, str(here.st_mtime_ns), sys.prefix]
-    parts.append(os.path.realpath(options.get("workspace", ["."])[-1]))
+    parts = [version, __file__, str(here.st_mtime_ns), sys.prefix]
+    parts.append(resolve(options.get("workspace", ["."])[-1]))
     parts += [f"{name}={options.get(name, [''])[-1]}" for name in ("mode", "sandbox", "network", "wide")]
     parts += [f"root={os.path.abspath(one)}" for one in options.get("root", ())]
     parts += sorted(f"{name}={value}" for name, value in os.environ.items() if _is_setting(name))

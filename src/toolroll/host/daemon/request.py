@@ -26,7 +26,7 @@ class BadRequestError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class DaemonRequest:
     """What a client asks for. It owns the descriptors until `close`."""
 
     kind: str
@@ -45,7 +45,7 @@ class Request:
         self.fds = ()
 
 
-def receive(connection: socket.socket) -> Request:
+def receive(connection: socket.socket) -> DaemonRequest:
     """Read one request; BadRequestError for a wrong or half one."""
     data, fds = b"", list[int]()
     try:
@@ -73,7 +73,7 @@ def _read_length(header: bytes) -> int:
     return int(header)
 
 
-def _parse(body: bytes, fds: tuple[int, ...]) -> Request:
+def _parse(body: bytes, fds: tuple[int, ...]) -> DaemonRequest:
     try:
         kind, umask, *rest = body.decode("utf-8", "surrogateescape").split("\0")
         encodings, count, words = rest[:3], int(rest[3]), rest[4:]
@@ -82,13 +82,13 @@ def _parse(body: bytes, fds: tuple[int, ...]) -> Request:
             raise BadRequestError("The message has other parts than it says.")
         for one in encodings:
             "".encode(one)
-        return Request(kind, words[:count], int(umask) & 0o777, tuple(encodings), variables, fds)
+        return DaemonRequest(kind, words[:count], int(umask) & 0o777, tuple(encodings), variables, fds)
     except (ValueError, IndexError, LookupError) as error:
         raise BadRequestError(f"The message cannot be read: {error}.") from None
 
 
 @contextmanager
-def acting_as(request: Request) -> Iterator[None]:
+def acting_as(request: DaemonRequest) -> Iterator[None]:
     """Let the calling thread have the streams, folder, umask and variables of a request. It must end afterwards."""
     from toolroll.host.sandbox.syscalls import Kernel, machine
 
