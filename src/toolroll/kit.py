@@ -155,6 +155,7 @@ class Kit(ProgramCalls):
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
+        self.closed = services.closed  # set by `close`
         self._steps = self._build_steps()
         self._rebuild_executor()
         for server in self.remote.expanded():
