@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -86,6 +87,8 @@ def serve(
         for pool in pools:
             closing.callback(pool.close)
             pool.warm_up()
+        gc.collect()
+        gc.freeze()  # what all leases share stays, and need not be looked at again
         desk = LeaseDesk(pools, say)
         closing.callback(desk.close)
         say(_try_lease(pools[0], why_no_overlays))
