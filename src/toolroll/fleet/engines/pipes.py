@@ -130,7 +130,7 @@ class PipePool:
             late.cancel()
             self._send_app(pipe, hello)
             self._send_bases(pipe)
-        except (OSError, EOFError) as error:
+        except (ConnectionError, EOFError) as error:
             pipe.finish()
             raise ToolError(ErrorCode.NETWORK, pipe.wait()) from error
         except BaseException:

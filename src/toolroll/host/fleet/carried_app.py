@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Container, Iterator
 from contextlib import suppress
@@ -19,6 +19,7 @@ from toolroll.host.runtime.user_folders import make_cache_dir
 from toolroll.result import ErrorCode, ToolError
 
 _EXTRAS = {"re2", "code", "terminal"}  # those that file calls and commands use, where they are installed
+_LOCK = "lock"
 _PROGRAM = "rg"  # of a package that has it outside of its folder
 _NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 
@@ -40,16 +41,19 @@ def load_app(tag: str, known: Container[str]) -> tuple[str, bytes]:
     found = sorted(_find_packages(), key=lambda one: one.name)
     content = [digest_toolroll(), tag, *(f"{one.name} {one.version}" for one in found)]
     name = hashlib.sha256("\n".join(content).encode()).hexdigest()[:32]
-    folder = make_cache_dir("packed")
-    path = os.path.join(folder, name)
-    if not os.path.exists(path):
-        for other in os.scandir(folder):
-            os.unlink(other.path)
-        _write(path, found)
     if name in known:
         return name, b""
-    with open(path, "rb") as file:
-        return name, file.read()
+    folder = make_cache_dir("packed")
+    path = os.path.join(folder, name)
+    with open(os.path.join(folder, _LOCK), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # so that it is made once
+        if not os.path.exists(path):
+            for other in os.listdir(folder):
+                if other != _LOCK:
+                    os.unlink(os.path.join(folder, other))
+            _write(path, found)
+        with open(path, "rb") as file:
+            return name, file.read()
 
 
 def _find_packages() -> list[metadata.Distribution]:
@@ -67,15 +71,11 @@ def _find_packages() -> list[metadata.Distribution]:
 
 
 def _write(path: str, packages: list[metadata.Distribution]) -> None:
-    fd, new = tempfile.mkstemp(dir=os.path.dirname(path))
-    try:
-        with os.fdopen(fd, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for source, name in (*_list_toolroll(), *(row for one in packages for row in _list_files(one))):
-                archive.write(source, name)
-        os.rename(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
+    new = f"{path}.new"
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for source, name in (*_list_toolroll(), *(row for one in packages for row in _list_files(one))):
+            archive.write(source, name)
+    os.rename(new, path)
 
 
 def _list_toolroll() -> Iterator[tuple[str, str]]:
