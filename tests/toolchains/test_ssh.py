@@ -222,3 +222,29 @@ def test_a_command_ends_with_the_connection_and_a_lease_is_had_elsewhere(server:
         third = fleet.lease()
         assert third.call("read", {"path": "a.txt"}).ok
     assert server.wait_until_empty() == []
+
+
+def test_mcp_is_served_from_another_machine(server: Server, ws: Path) -> None:
+    version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": version},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "grep", "arguments": {"pattern": "^77"}},
+        },
+    ]
+    sent = "".join(json.dumps(one) + "\n" for one in messages)
+
+    def serve(node: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "toolroll", "mcp", "--at", node, "-C", str(ws)]
+        return subprocess.run(words, input=sent, capture_output=True, text=True, check=False)
+
+    done = serve("ssh:first")
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = {row["id"]: row["result"] for row in map(json.loads, done.stdout.splitlines())}
+    assert answers[2]["content"][0]["text"] == "a.txt\n77:77"
+    done = serve("ssh:changed")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ssh:changed: its host key has changed." in done.stderr
