@@ -14,6 +14,7 @@ FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
     "control": "control/server",
+    "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",
     "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",
