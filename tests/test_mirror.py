@@ -19,6 +19,7 @@ FRONTS = {
     "host": "kit services",
     "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",
     "host/convert": "host/convert/converter host/convert/child",
+    "console": "cli/live/console",
     "host/dev": "tools/dev/lint tools/dev/tests",
     "host/fleet": "fleet/pool",
     "host/forks": "host/forks/forks tools/shell/attempt",
