@@ -100,7 +100,7 @@ class Page:
 
     def wait(self, expression: str) -> None:
         """Wait until an expression of the page is true."""
-        self.act("waitForFunction", expression)
+        self.act("until", expression)
 
     def axe(self) -> list[str]:
         """What axe finds wrong with the page as it is."""

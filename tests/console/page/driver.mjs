@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 const require = createRequire(`${process.argv[2]}/`);
 const { chromium } = require("playwright-core");
 const { default: binary } = await import(pathToFileURL(require.resolve("@sparticuz/chromium")));
+const TIMEOUT_MS = 8000;
 const UNSAFE = new Set(["--disable-web-security", "--allow-running-insecure-content", "--single-process"]);
 
 const browser = await chromium.launch({ args: binary.args.filter((one) => !UNSAFE.has(one)), executablePath: await binary.executablePath(), headless: true });
@@ -16,7 +17,7 @@ const pages = new Map();
 
 async function open({ page: name, beside, options }) {
   const context = beside ? pages.get(beside).context() : await browser.newContext(options);
-  context.setDefaultTimeout(8000);
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   page.errors = [];
   page.on("pageerror", (error) => page.errors.push(String(error)));
@@ -38,11 +39,18 @@ async function heap(page) {
   return (await session.send("Runtime.getHeapUsage")).usedSize / 1e6;
 }
 
+/** Wait for an expression; the page's policy forbids the evaluation that waitForFunction does. */
+async function until(page, expression) {
+  for (const end = Date.now() + TIMEOUT_MS; Date.now() < end; await page.waitForTimeout(30)) if (await page.evaluate(expression)) return;
+  throw new Error(`It did not become true: ${expression}`);
+}
+
 async function act(step) {
   const page = pages.get(step.page);
   if (step.do === "new") return open(step);
   if (step.do === "errors") return page.errors;
   if (step.do === "offline") return page.context().setOffline(step.arguments[0]);
+  if (step.do === "until") return until(page, step.arguments[0]);
   if (step.do === "axe") {
     // The page's own policy forbids scripts of others: axe comes through the debugger.
     await page.evaluate(require("node:fs").readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));

@@ -83,6 +83,7 @@ class Scene:
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": client, "version": "1"}}
         pipes.ask("initialize", params)
         pipes.notify("notifications/initialized")
+        pipes.call("todo_read")  # the first call opens the workspace
         return Served(pipes, ws)
 
     def run(self, *words: str, cwd: Path) -> str:

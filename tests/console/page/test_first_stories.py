@@ -30,12 +30,12 @@ def test_live_call(page: Page, shop: Served) -> None:
 
 def test_search(page: Page, shop: Served) -> None:
     shop.call("ls")
-    shop.call("grep", pattern="def tax")
-    page.sees("def tax", ROW)
-    page.fill("Search", "amount * 19")  # of the result
+    shop.call("bash", command="echo $((42 * 1000001))")
+    page.sees("1000001", ROW)
+    page.fill("Search", "42000042")  # only the result has it
     page.sees("1 of", ".total")
     page.loses(ROW, "ls")
-    assert page.count(ROW) == page.count(f"{ROW}:has-text('def tax')")
+    page.sees("1000001", ROW)
 
 
 def test_approve_once(page: Page, guarded: Served) -> None:

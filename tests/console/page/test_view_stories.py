@@ -9,6 +9,7 @@ import pytest
 from tests.console.page.browser import Page
 from tests.console.page.conftest import OpenPage
 from tests.console.page.scene import Scene, Served
+from tests.mcp.pipes import until
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +39,7 @@ def test_an_image(page: Page, shop: Served) -> None:
     (shop.ws / "dot.png").write_bytes(PICTURE)
     shop.call("read", path="dot.png")
     page.click_on(ROW, "dot.png")
+    page.sees("ok", ".pane .badge")
     page.wait("document.querySelector('.pane .picture, .pane .note')")
     assert page.count(".pane .picture") == 1 or "1 image in the result." in page.read(".pane")
 
@@ -114,8 +116,7 @@ def test_checkpoint_and_rewind_with_preview(page: Page, shop: Served) -> None:
     assert (shop.ws / "notes.txt").read_text() == "two\n"
     page.click("button", "Rewind to here…")
     page.click("button", "Rewind")
-    page.wait("document.querySelector('.said').textContent")
-    assert (shop.ws / "notes.txt").read_text() == "one\n"
+    assert until(lambda: (shop.ws / "notes.txt").read_text() == "one\n", 10)
     assert not (shop.ws / "more.txt").exists()
 
 
@@ -187,7 +188,7 @@ def test_todos(page: Page, shop: Served) -> None:
 
 
 def test_notes_and_memory(page: Page, shop: Served) -> None:
-    shop.call("note", action="create", title="Rounding", content="Totals are rounded down.", type="finding")
+    shop.call("note", action="create", title="Rounding", content="Totals are rounded down.", type="conclusion")
     shop.call("memory", action="add", content="The shop sells books.")
     page.go("Session")
     page.sees("Totals are rounded down.", ".notes")
@@ -198,7 +199,7 @@ def test_notes_and_memory(page: Page, shop: Served) -> None:
 
 
 def test_library(page: Page, shop: Served) -> None:
-    shop.call("rag", action="add", path="prices.md")
+    shop.call("rag", action="add_document", path="prices.md")
     page.go("Session")
     page.fill("Search the library", "prices cents")
     page.press("Enter")
@@ -233,11 +234,14 @@ def test_a_server_goes_and_another_comes(open_page: OpenPage, scene: Scene) -> N
 
 def test_the_connection_is_lost_and_comes_back(page: Page, shop: Served) -> None:
     page.act("offline", True)
+    page.go("Usage")
     page.sees("The console does not answer.", "#banner")
     shop.call("find", pattern="while-away")
     page.act("offline", False)
     page.sees("Connected", "#state")
     page.loses("#banner p")
+    page.sees("All tools", "main")
+    page.go("Live")
     page.sees("while-away", ROW)  # what happened meanwhile is loaded
 
 
