@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolroll.console.app import ConsoleApp
-from toolroll.console.relay import Relay
+from toolroll.console.relay import ControlRelay
 from toolroll.host.network.tcp_clients import TcpClients
 from toolroll.host.runtime import user_sockets
 from toolroll.mcp.http import listen
@@ -75,7 +75,7 @@ class ConsoleClient:
 def running_console() -> Iterator[ConsoleClient]:
     """A console in a thread, with the sockets of the user that XDG_STATE_HOME names."""
     with listen("127.0.0.1", 0, ()) as listening:
-        port, relay = listening.getsockname()[1], Relay()
+        port, relay = listening.getsockname()[1], ControlRelay()
         clients = TcpClients(port)
 
         async def check(address: tuple[str, int]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.console.relay import ControlFailedError, Feed, Relay
+from toolroll.console.relay import ControlFailedError, ControlRelay, Feed
 from toolroll.mcp.http.gate import (
     BODY_TIMEOUT_S,
     AsgiMessage,
@@ -57,7 +57,7 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 class ConsoleApp:
     """Serves one console on `port`."""
 
-    def __init__(self, relay: Relay, *, token: str, port: int, check_client: CheckClient) -> None:
+    def __init__(self, relay: ControlRelay, *, token: str, port: int, check_client: CheckClient) -> None:
         """`check_client` returns whether the process at the other end of a connection may use the API."""
         self._relay = relay
         self._token = hash_token(token.encode())

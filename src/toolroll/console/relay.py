@@ -81,7 +81,7 @@ class Feed:
         return bytes(chunk)
 
 
-class Relay:
+class ControlRelay:
     """The processes of this user that have a control socket. Runs in one event loop."""
 
     def __init__(self, names: Callable[[], list[str]] = find_sockets) -> None:

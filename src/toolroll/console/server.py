@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from toolroll.console.app import ConsoleApp
-from toolroll.console.relay import Relay
+from toolroll.console.relay import ControlRelay
 from toolroll.host.network.tcp_clients import TcpClients
 from toolroll.host.runtime.console_record import ConsoleRecord, claim_console, publish_console
 from toolroll.mcp.http import listen
@@ -30,7 +30,7 @@ def run_console(port: int, ready: Callable[[ConsoleRecord], None], *, while_used
             return False
         with listen("127.0.0.1", port, ()) as listening:
             record = ConsoleRecord(listening.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES), os.getpid())
-            relay = Relay()
+            relay = ControlRelay()
             clients = TcpClients(record.port)
 
             async def check_client(address: tuple[str, int]) -> bool:
@@ -49,7 +49,7 @@ def run_console(port: int, ready: Callable[[ConsoleRecord], None], *, while_used
 
 
 class _ConsoleServer(SignalServer):
-    def __init__(self, app: ConsoleApp, relay: Relay, *, while_used: bool) -> None:
+    def __init__(self, app: ConsoleApp, relay: ControlRelay, *, while_used: bool) -> None:
         super().__init__(app)
         self._relay = relay
         self._while_used = while_used

@@ -180,6 +180,7 @@ def _replay(scope: Scope, body: bytes, receive: Receive) -> Receive:
 
 
 async def refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:
+    """Answer with a refusal, and log it."""
     _log.warning("refused %s %.*r: %s", scope["method"], _MAX_LOGGED_CHARS, scope["path"], refusal.reason)
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *refusal.headers]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
@@ -187,8 +188,10 @@ async def refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:
 
 
 def header_values(headers: Headers, name: bytes) -> list[str]:
+    """The values of all headers of this name."""
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
 def hash_token(token: bytes) -> bytes:
+    """The form in which tokens are kept and compared."""
     return hashlib.sha256(token).digest()
