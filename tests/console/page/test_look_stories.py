@@ -73,11 +73,11 @@ def show_everything(page: Page, view: str) -> None:
 
 @pytest.mark.usefixtures("waits", "busy")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing(open_page: OpenPage, view: str, scheme: str) -> None:
+def test_axe_finds_nothing(open_page: OpenPage, scheme: str) -> None:
     page = open_shop(open_page, colorScheme=scheme)
-    show_everything(page, view)
-    assert page.axe() == []
+    for view in VIEWS:
+        show_everything(page, view)
+        assert (view, page.axe()) == (view, [])
 
 
 def open_shop(open_page: OpenPage, **options: object) -> Page:
@@ -145,10 +145,9 @@ def test_by_keyboard_alone(open_page: OpenPage, busy: Served) -> None:
 def test_reduced_motion(open_page: OpenPage, busy: Served) -> None:
     still, moving = open_page(reducedMotion="reduce"), open_page(reducedMotion="no-preference")
     call = busy.start("bash", command="while [ ! -e still ]; do sleep 0.05; done")
-    animations = "document.getAnimations().length"
-    for page, expected in ((still, 0), (moving, 1)):
+    for page, moves in ((still, False), (moving, True)):
         page.sees("still", f"{ROW}.running")
-        assert page.js(animations) == expected
+        assert page.js("document.getAnimations().length > 0") is moves
     busy.call("write", path="still", content="")
     call.result(10)
 
