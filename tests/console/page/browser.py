@@ -84,6 +84,9 @@ class Page:
         """Wait until no element has this text, or is visible."""
         self.act("waitFor", {"state": "hidden"}, find=(["locator", css, {"hasText": text}], ["first"]))
 
+    def scroll_to(self, css: str) -> None:
+        self.act("scrollIntoViewIfNeeded", find=(["locator", css], ["last"]))
+
     def read(self, css: str) -> str:
         return str(self.act("innerText", find=(["locator", css], ["first"])))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 
 import pytest
@@ -16,6 +17,14 @@ pytestmark = pytest.mark.slow
 OUTCOME = ".approval:last-child .outcome"
 
 
+@pytest.fixture
+def guarded(scene: Scene) -> Iterator[Served]:
+    """A server that asks, for one story."""
+    served = scene.serve("guarded", "--ask", "--sandbox", "none", client="codex")
+    yield served
+    served.kill()
+
+
 def asked(page: Page, served: Served, tool: str, /, **arguments: object) -> Future[str]:
     """Begin a call and see its question."""
     page.go("Approvals")
@@ -26,7 +35,7 @@ def asked(page: Page, served: Served, tool: str, /, **arguments: object) -> Futu
 
 def test_for_this_session(page: Page, guarded: Served) -> None:
     call = asked(page, guarded, "bash", command="touch session.txt")
-    page.sees("An approval for the session or always covers", ".question")
+    page.sees("cover", ".question")  # what the answer covers is said
     page.click("button", "For this session")
     page.sees("Applied: approved for this session.", OUTCOME)
     call.result(10)
@@ -48,7 +57,7 @@ def test_edit_and_approve(page: Page, guarded: Served) -> None:
     page.click("button", "Edit…")
     page.fill("command", "echo kept > kept.txt")
     page.click("button", "Approve the edited call once")
-    page.sees("Applied: the edited call was approved once.", OUTCOME)
+    page.sees("Applied: the edited call runs in its place", OUTCOME)
     assert "user changed the call" in call.result(10)
     assert (guarded.ws / "kept.txt").read_text() == "kept\n"
 
@@ -58,11 +67,8 @@ def test_an_edited_call_is_judged_again(page: Page, guarded: Served) -> None:
     page.click("button", "Edit…")
     page.fill("command", "rm -rf /")
     page.click("button", "Approve the edited call once")
-    page.wait(f"/denied|refused|not/i.test(document.querySelector('{OUTCOME}').textContent)")
-    if not call.done():
-        page.click("button", "Refuse…")
-        page.click("button", "Refuse")
-    assert call.result(10)
+    page.sees("if the rules let it.", OUTCOME)
+    assert "'rm -rf /' is refused" in call.result(10)
     assert not (guarded.ws / "judged.txt").exists()
 
 
@@ -72,7 +78,7 @@ def test_a_long_command_must_be_scrolled(page: Page, guarded: Served) -> None:
     time.sleep(0.7)  # longer than a short question takes
     assert page.disabled("Approve once")
     page.sees("Scroll to the end to answer.", ".hint")
-    page.js("document.querySelector('.question').scrollTo(0, 1e6)")
+    page.scroll_to(".end")
     page.click("button", "Approve once")
     page.sees("Applied: approved once.", OUTCOME)
     call.result(10)
@@ -101,9 +107,9 @@ def test_the_parts_of_a_command(page: Page, guarded: Served) -> None:
 def test_a_diff_of_many_files(page: Page, guarded: Served) -> None:
     files = "".join(f"*** Add File: part{number}.py\n+value = {number}\n" for number in range(30))
     call = asked(page, guarded, "patch", patch=f"*** Begin Patch\n{files}*** End Patch\n")
-    page.sees("value = 29", ".question .added")
+    page.sees("value = 29", ".question")
     assert page.disabled("Approve once")
-    page.js("document.querySelector('.question').scrollTo(0, 1e6)")
+    page.scroll_to(".end")
     page.click("button", "Approve once")
     page.sees("Applied", OUTCOME)
     call.result(10)
