@@ -3,6 +3,7 @@
 import itertools
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.console.processes import TOKEN, fake_process
 from tests.console.xss_corpus import poisoned_process
 from tests.waiting import until
 from toolroll.console import relay
+from toolroll.host.runtime import user_sockets
 
 
 def named(events, name):
@@ -116,6 +118,21 @@ def test_a_slow_request_does_not_hold_up_another(console):
         assert slow.is_alive()
         answered.set()
         slow.join()
+
+
+def test_a_run_folder_that_cannot_be_read_has_no_processes(console, monkeypatch):
+    monkeypatch.setattr(relay, "LOOK_S", 0.02)
+    folder = Path(user_sockets.run_folder())
+    with console.events() as events:
+        assert next(events)["data"] == []
+        folder.chmod(0o755)  # nobody may trust it any more
+        try:
+            assert console.ask("GET", "/api/processes").json == {"processes": []}
+            assert console.request("control-a", "hello") == GONE
+        finally:
+            folder.chmod(0o700)
+        with fake_process("control-a"):
+            assert [one["id"] for one in next(events)["data"]] == ["control-a"]
 
 
 def test_a_quiet_stream_beats(console, monkeypatch):
