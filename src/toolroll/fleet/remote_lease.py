@@ -7,8 +7,9 @@ import itertools
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import msgspec
@@ -222,34 +223,47 @@ class RemotePools:
         """ToolError if no node can be used; what single ones lack is added to `problems`."""
         settings = _read_options(frozen.path, options)
         self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
+        self._problems, self._starting = problems, threading.Lock()
+        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=settings)
         with ExitStack() as closing:
             chosen = engines.open_engine(engine)
             closing.callback(chosen.close)
-            pools = chosen.open_pools([frozen], problems.append)
+            self._pools = chosen.open_pools([frozen], problems.append)
             empty = closing.enter_context(tempfile.TemporaryDirectory(prefix="toolroll-face-"))
             self._face = Kit(f"{empty}/", state_dir=f"{empty}/.state", settings=settings)
             closing.callback(self._face.close)
             closing.callback(self._close_workers)
-            for pool in pools:
-                order = WorkerOrder(f"worker on {pool.name}", 1, list(pool.places), dict(limits), settings)
-                try:
-                    self._workers.append(RemoteWorker(pool, order, problems.append))
-                except ToolError as error:
-                    problems.append(str(error))
-            if not self._workers:
-                raise ToolError(ErrorCode.NETWORK, " ".join(problems) or "The engine has no node.")
+            self._find_living()
             self._closing = closing.pop_all()
+
+    def _find_living(self) -> list[RemoteWorker]:
+        """The workers that run. If there are none, each node is tried again; ToolError if that is in vain."""
+        with self._starting:
+            self._workers = [one for one in self._workers if not one.is_gone]
+            if not self._workers:
+                with ThreadPoolExecutor(max(1, len(self._pools))) as threads:
+                    self._workers = [one for one in threads.map(self._start, self._pools) if one is not None]
+            if not self._workers:
+                raise ToolError(ErrorCode.NETWORK, " ".join(self._problems) or "The engine has no node.")
+            return self._workers
+
+    def _start(self, pool: WorkerPool) -> RemoteWorker | None:
+        order = self._order(name=f"worker on {pool.name}", bases=list(pool.places))
+        try:
+            return RemoteWorker(pool, order, self._problems.append)
+        except ToolError as error:
+            self._problems.append(f"{pool.name} is left out: {error}")
+            return None
 
     def lease(self) -> RemoteLease:
         """A new lease, on the node that has the fewest."""
-        while living := [one for one in self._workers if not one.is_gone]:
-            worker = min(living, key=lambda one: one.leases)
+        while True:
+            worker = min(self._find_living(), key=lambda one: one.leases)
             try:
                 return RemoteLease(worker, self._face, next(self._numbers))
             except ToolError:
                 if not worker.is_gone:
                     raise
-        raise ToolError(ErrorCode.NETWORK, "All nodes of the fleet are gone.")
 
     def _close_workers(self) -> None:
         for worker in self._workers:
