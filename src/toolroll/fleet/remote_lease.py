@@ -67,8 +67,9 @@ class RemoteWorker:
         for line in self._pipe.lines():
             with suppress(msgspec.DecodeError, UnicodeError):  # what some library prints
                 self._take(line)
-        self.is_gone = True
-        self._pipe.finish()
+        with self._sending:
+            self.is_gone = True
+            self._pipe.finish()
         gone = ToolError(ErrorCode.NETWORK, f"{self.name} is gone ({self._pipe.wait()}). Ask for another lease.")
         with self._sending:
             waiting, self._waiting = list(self._waiting.values()), {}
@@ -101,21 +102,23 @@ class RemoteWorker:
     ) -> bytes:
         """Have something done with a lease; what it gives, as JSON. ToolError as there, or if the worker is gone."""
         number, answer = next(self._numbers), Future[bytes]()
-        with self._sending:
+        with self._sending:  # the reader takes all that wait when the worker has ended
             self._waiting[number] = answer, progress
-            if not self.is_gone:
-                with suppress(OSError):
-                    self._pipe.send(encode_order(LeaseOrder(number, lease, do, given)))
+        self._send(LeaseOrder(number, lease, do, given))
         if self.is_gone and self._waiting.pop(number, None) is not None:
             raise ToolError(ErrorCode.NETWORK, f"{self.name} is gone. Ask for another lease.")
         while token is not None and not answer.done():
             with suppress(TimeoutError):
                 return answer.result(POLL_SECONDS)
             if token.cancelled or token.remaining() <= 0:
-                with self._sending, suppress(OSError):
-                    self._pipe.send(encode_order(LeaseOrder(number, lease, "cancel")))
+                self._send(LeaseOrder(number, lease, "cancel"))
                 break
         return answer.result()
+
+    def _send(self, order: LeaseOrder) -> None:
+        with self._sending, suppress(OSError):
+            if not self.is_gone:
+                self._pipe.send(encode_order(order))
 
     def close(self) -> None:
         """Remove its leases, and end it."""

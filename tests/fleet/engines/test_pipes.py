@@ -120,7 +120,7 @@ def test_a_base_is_sent_once(node: Path, ws: Path) -> None:
     assert files_in(node) == []
 
 
-@pytest.mark.parametrize("spec", ["ftp:host", "ssh", "ssh:", "ssh:a,,b", "docker:-v", "toolroll"])
+@pytest.mark.parametrize("spec", ["ftp:host", "ssh", "ssh:", "ssh:a,,b", "docker:-v", "kubectl:space/-v", "toolroll"])
 def test_an_engine_that_is_not_known_is_named(spec: str) -> None:
     with pytest.raises(ValueError, match=spec):
         open_engine(spec)
