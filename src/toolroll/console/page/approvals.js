@@ -200,7 +200,7 @@ function tell() {
 }
 
 function arrange() {
-  if (!board) return;
+  if (!board?.isConnected) return;
   const shown = [...cards.values()].filter((card) => !selected() || card.process === selected());
   for (const [index, card] of shown.entries()) {
     if (board.children[index] !== card.element) board.insertBefore(card.element, board.children[index] ?? null);

@@ -22,7 +22,7 @@ export async function showForks(main) {
   const { forks } = await request("forks");
   if (!forks.length) return fill(main, el("p.empty", {}, "There are no forks. A model opens one with the fork tool, you with “toolroll fork”."));
   return fill(main, el("div.toolbar", {}, el("p.total", {}, plural(forks.length, "fork")), button("Refresh", () => showForks(main))),
-    el("div.forks", {}, forks.map(makeFork)));
+    el("div.fork-grid", {}, forks.map(makeFork)));
 }
 
 let view = null;
