@@ -62,8 +62,9 @@ def busy(scene: Scene) -> Served:
 @pytest.fixture(scope="module")
 def waits(scene: Scene) -> None:
     """Two servers that wait for an answer each."""
-    release, blog = (scene.serve(name, "--ask", "--sandbox", "none", client="codex") for name in ("release", "blog"))
-    release.start("bash", command="git add -A && git commit -m 'Add discounts' && git push --force origin main")
+    release = scene.serve("release", "--ask", "--sandbox", "none", client="codex")
+    release.start("bash", command="git commit -am 'Add discounts' && git push --force origin main")
+    blog = scene.serve("blog", "--ask", "--sandbox", "none", client="codex")
     blog.start("write", path="posts/discounts.md", content="# Discounts\n\nFrom today on, books cost less.\n")
 
 
@@ -75,7 +76,9 @@ def show_everything(page: Page, view: str) -> None:
     page.go(view)
     page.sees({"Approvals": "End of the question", "Usage": "All tools", "Doctor": "limits."}.get(view, ""), "main")
     if view == "Approvals":
-        page.wait("!document.querySelector('.approval .primary').disabled")
+        page.scroll_to(".end")
+        page.wait("!document.querySelector('.approval:last-child .primary').disabled")
+        page.js("document.getElementById('main').scrollTo(0, 0)")
     if view == "Live":
         page.click_on(ROW, "def ")
         page.sees("cart.py", ".pane .text")
@@ -102,7 +105,7 @@ def open_shop(open_page: OpenPage, **options: object) -> Page:
 
 SHOTS = [
     ("live-dark", "Live", {"colorScheme": "dark"}),
-    ("approvals-light", "Approvals", {"colorScheme": "light"}),
+    ("approvals-light", "Approvals", {"colorScheme": "light", "viewport": {"width": 1120, "height": 820}}),
     ("timeline-dark", "Time line", {"colorScheme": "dark"}),
     ("forks-light", "Forks", {"colorScheme": "light"}),
     ("jobs-dark", "Jobs", {"colorScheme": "dark"}),
