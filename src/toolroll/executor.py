@@ -111,7 +111,7 @@ class Executor:
             seconds = perf_counter() - started
             for end in ends:
                 end(ended, seconds)
-            self._observe(ctx, given, status, code, seconds)
+            self._observe(ctx, given, status, code, seconds, ended)
         result.meta["seconds"] = seconds
         return result
 
@@ -136,9 +136,18 @@ class Executor:
         finally:
             self._observe(ctx, arguments, status, code, perf_counter() - started)
 
-    def _observe(self, ctx: Context, given: Arguments, status: str, code: str | None, seconds: float) -> None:
+    def _observe(
+        self,
+        ctx: Context,
+        given: Arguments,
+        status: str,
+        code: str | None,
+        seconds: float,
+        result: Result | None = None,
+    ) -> None:
         call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
-        record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
+        chars = len(result.text) if result is not None else 0
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds, chars)
         for observe in self._observers:
             observe(record)
 

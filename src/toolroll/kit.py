@@ -412,33 +412,34 @@ class Kit(ProgramCalls):
         """
         return cast("ForkedKit", self._services.forks.open(kind).kit)
 
-    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
+    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None, message: str = "") -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
 
-        return self._call_own(undo, steps=steps, path=path, call=entry)
+        return self._call_own(undo, message, steps=steps, path=path, call=entry)
 
-    def checkpoint(self, name: str) -> Result:
+    def checkpoint(self, name: str, *, message: str = "") -> Result:
         """Name the present state of the files, for `rewind`."""
         from toolroll.tools.files.checkpoint import checkpoint
 
-        return self._call_own(checkpoint, name=name)
+        return self._call_own(checkpoint, message, name=name)
 
-    def rewind(self, to: str | int, *, partial: bool = False) -> Result:
+    def rewind(self, to: str | int, *, partial: bool = False, message: str = "") -> Result:
         """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
 
         `partial`: leave alone what is not kept, instead of refusing.
         """
         from toolroll.tools.files.rewind import rewind
 
-        return self._call_own(rewind, to=str(to), partial=partial)
+        return self._call_own(rewind, message, to=str(to), partial=partial)
 
-    def _call_own(self, tool: Tool, **given: Any) -> Result:
+    def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
         """Call a tool of ours, also where the dialect does not have it."""
         view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
         arguments = {name: value for name, value in given.items() if value is not None}
         wording = DialectWording(lambda: [view])
-        return self._executor_of({tool.name: view}, lambda _: wording).call(tool.name, arguments, self.context())
+        executor = self._executor_of({tool.name: view}, lambda _: wording)
+        return executor.call(tool.name, arguments, self.context(message=message))
 
     def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""

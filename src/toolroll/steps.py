@@ -24,6 +24,7 @@ from toolroll.policy.effects import CHANGES, Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError, as_tool_error
 from toolroll.text.names import is_prose
+from toolroll.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from toolroll.host.code.verdicts import Verdicts
@@ -382,6 +383,8 @@ class Record(msgspec.Struct, frozen=True):
     """"success", "partial", "error", or "raised" for a system error."""
     code: str | None
     seconds: float
+    chars: int = 0
+    """Length of the text that the model gets."""
 
 
 Observer = Callable[[Record], None]
@@ -407,6 +410,13 @@ class ToolMetrics:
     errors: int = 0
     seconds: float = 0.0
     codes: Counter[str] = field(default_factory=Counter)
+    chars: int = 0
+    """Of the results' texts."""
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the results have cost the model."""
+        return estimate_tokens(self.chars)
 
 
 class Metrics:
@@ -424,6 +434,7 @@ class Metrics:
                 one = self._tools[record.name] = ToolMetrics()
             one.calls += 1
             one.seconds += record.seconds
+            one.chars += record.chars
             one.errors += record.status in ("error", "raised")
             if record.code is not None:
                 one.codes[record.code] += 1

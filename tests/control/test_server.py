@@ -147,3 +147,15 @@ def test_a_line_that_is_too_long(server: ControlServer, monkeypatch: pytest.Monk
     with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
         raw.sendall(b"x" * 1_001)
         assert "at most 1,000 bytes" in lines.readline()
+
+
+def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: ControlClient) -> None:
+    client.request("subscribe", events=["journal", "jobs"])
+    kit.call("write", {"path": "a.txt", "content": "one"})
+    event, data = next(client.events())
+    assert (event, data["size"] > 0) == ("journal", True)
+    assert [one["tool"] for one in client.request("journal", limit=5)["entries"]] == ["write"]
+    assert client.request("undo", number=1)["ok"]
+    assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
+    with pytest.raises(ControlError, match="missing required field `number`"):
+        client.request("undo")

@@ -33,6 +33,7 @@ _WHERE = {
     "record": "recording.record.COMMAND",
     "replay": "recording.replay.COMMAND",
     "approve": "approve.COMMAND",
+    "console": "live.console.COMMAND",
     "sessions": "sessions.COMMAND",
     "memory": "knowledge.MEMORY_COMMAND",
     "models": "knowledge.MODELS_COMMAND",

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError
@@ -17,14 +13,12 @@ from toolroll.text.escape import escape_line
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.settings import Configuration, WorkspaceSuggestion
-
-Row = tuple[str, Any, str]
-"""A key, its value, and where it comes from."""
+    from toolroll.host.settings import WorkspaceSuggestion
 
 
 def run(args: Namespace) -> int:
     """Print the settings; ask about a suggestion that the user has not answered."""
+    from toolroll.control.views.config import make_rows, show_value
     from toolroll.host.settings import answer_suggestion, read_suggestion
 
     found = read_settings(args, args.workspace)
@@ -37,7 +31,7 @@ def run(args: Namespace) -> int:
         listed = [{"key": key, "value": value, "from": origin} for key, value, origin in rows]
         screen.show_json({"settings": listed, "suggested": suggestion.values if suggestion else None})
     else:
-        shown = [(key, _written(value), origin) for key, value, origin in rows]
+        shown = [(key, show_value(value), origin) for key, value, origin in rows]
         screen.show_table(("key", "value", "from"), shown, right="", colours=[""] * len(shown))
     for hint in found.hints:
         screen.complain(hint, "note")
@@ -49,47 +43,17 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def make_rows(found: Configuration, workspace: str) -> Iterator[Row]:
-    """Every key with its effective value and its origin; what looks like a secret is hidden."""
-    from toolroll import dialects
-    from toolroll.host.mcp.config import default_path
-    from toolroll.plugins import load_plugins
-    from toolroll.policy.limits import Limits
-    from toolroll.policy.secrets import is_secret
-
-    settings, origins = found.settings, found.origins
-    policy, profile = (
-        settings.build_policy(),
-        dialects.load(settings.dialect, load_plugins(workspace, settings.plugins)).profile,
-    )
-    limits = replace(profile.limits, **settings.limits)
-    values = msgspec.to_builtins(settings)
-    given = values["environment"]["set"]
-    values["environment"]["set"] = {name: "(hidden)" if is_secret(name, text) else text for name, text in given.items()}
-    values["mcp"] = list(settings.mcp) if isinstance(settings.mcp, dict) else settings.mcp or default_path()
-    for key, value in values.items():
-        if key == "limits":
-            plain = Limits()
-            for one in fields(limits):
-                by_dialect = getattr(limits, one.name) != getattr(plain, one.name)
-                default = f"dialect {settings.dialect}" if by_dialect else "default"
-                yield f"limits.{one.name}", getattr(limits, one.name), origins.get(f"limits.{one.name}", default)
-        elif isinstance(value, dict):
-            yield from ((f"{key}.{name}", one, origins.get(f"{key}.{name}", "default")) for name, one in value.items())
-        else:
-            by_policy = value is None and hasattr(policy, key)
-            yield key, getattr(policy, key) if by_policy else value, origins.get(key, "default")
-
-
 def _decide(args: Namespace, suggestion: WorkspaceSuggestion) -> bool | None:
     """The user's answer, by an option or at the terminal; None without one."""
+    from toolroll.control.views.config import show_value
+
     if args.accept or args.decline:
         return bool(args.accept)
     if args.json:
         return None
     print("\nThis workspace suggests:" if not suggestion.answered else "\nThis workspace suggests, and you answered:")
     for key, value in suggestion.values.items():
-        print(f"  {escape_line(key)} = {_written(value)}")
+        print(f"  {escape_line(key)} = {show_value(value)}")
     if suggestion.answered:
         return None
     if not sys.stdin.isatty():
@@ -97,10 +61,6 @@ def _decide(args: Namespace, suggestion: WorkspaceSuggestion) -> bool | None:
         return None
     print("Use these settings in this workspace? [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _written(value: Any) -> str:
-    return escape_line(msgspec.json.encode(value).decode())
 
 
 _ACCEPT = Option(("--accept",), "Accept what the workspace suggests.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,65 +15,21 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.host.doctor import Fact
-    from toolroll.host.settings import Settings
 
 
 def run(args: Namespace) -> int:
     """Print the facts; 0 if every requirement is met."""
-    from toolroll import __version__
-    from toolroll.host import doctor
+    from toolroll.control.views.doctor import collect_facts
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
-    facts = [*doctor.facts(args.workspace, __version__), _terminal()]
-    after = next(at for at, fact in enumerate(facts, 1) if fact.section == "search")
-    facts.insert(after, _index(args.workspace))
-    facts[3:3] = _configuration(args.workspace)
+    facts = [*collect_facts(args.workspace), _terminal()]
     healthy = all(fact.present for fact in facts if fact.required)
     if args.json:
         screen.show_json({"healthy": healthy, "facts": [asdict(fact) for fact in facts]})
     else:
         _show(facts, healthy)
     return 0 if healthy else 1
-
-
-def _configuration(workspace: str) -> list[Fact]:
-    """Whether the configuration is right, and which plugins it loads."""
-    from toolroll.host.doctor import Fact
-    from toolroll.host.settings import FILE, SettingsError, config_path, configure
-
-    try:
-        found = configure(workspace)
-    except SettingsError as error:
-        return [Fact("base", "configuration", False, str(error), required=True)]
-    detail = f"{len(found.origins)} settings; see: toolroll config" if found.origins else f"none; {config_path(FILE)}"
-    fact = Fact("base", "configuration", True, " ".join((detail, *found.hints)), required=True)
-    return [fact, *_plugins(workspace, found.settings)]
-
-
-def _plugins(workspace: str, settings: Settings) -> Iterator[Fact]:
-    from toolroll import dialects
-    from toolroll import tools as builtin
-    from toolroll.host.doctor import Fact
-    from toolroll.plugins import combine, load_plugins
-    from toolroll.registry import modules_in
-
-    plugins = load_plugins(workspace, settings.plugins)
-    own = dialects.load(settings.dialect, plugins).entries if plugins else ()
-    taken = modules_in(builtin.__name__).keys() if own is None else {one.name for one in own}
-    for one in plugins:
-        added = ", ".join(each.name for each in (*one.entries, *one.dialects))
-        yield Fact("base", "plugin", not one.problem, one.problem or f"{one.origin}: {added}")
-    good = [one for one in plugins if not one.problem]
-    for problem in combine(good, taken, dialects.names(), f"the dialect {settings.dialect}").problems:
-        yield Fact("base", "plugin", False, problem)
-
-
-def _index(workspace: str) -> Fact:
-    from toolroll.host.doctor import Fact
-    from toolroll.host.search.index.live import describe_index
-
-    return Fact("search", "index", *describe_index(workspace))
 
 
 def _terminal() -> Fact:

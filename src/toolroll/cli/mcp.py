@@ -10,7 +10,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import CODE_MODE, DIALECT, MODE, NETWORK, ROOT, SANDBOX, WIDE, make_kit, read_settings
+from toolroll.cli.options import (
+    CODE_MODE,
+    DIALECT,
+    MODE,
+    NETWORK,
+    ROOT,
+    SANDBOX,
+    WIDE,
+    make_kit,
+    parse_port,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +42,21 @@ def run(args: Namespace) -> int:
     _check(args)
     if args.install or args.uninstall:
         return _install(args)
+    if args.console:
+        _start_console()
     return _serve_http(args) if args.http else _serve_stdio(args)
+
+
+def _start_console() -> None:
+    """Start the console beside this server, unless it runs: it opens its page, and ends when nothing uses it."""
+    from toolroll.host.runtime.console_record import find_console
+    from toolroll.host.runtime.launcher import DEVNULL, start_process
+
+    if (found := find_console()) is not None:
+        _warn(f"The console is at {found.url} (toolroll console opens it).")
+        return
+    argv = (sys.executable, "-m", "toolroll", "console", "--while-used")
+    start_process(argv, "/", os.environ, (DEVNULL, DEVNULL, DEVNULL))
 
 
 def _serve_stdio(args: Namespace) -> int:
@@ -53,7 +78,7 @@ def _serve_http(args: Namespace) -> int:
     from toolroll.mcp.http import serve
     from toolroll.result import ToolError
 
-    port = _port(args.port)
+    port = parse_port(args.port)
     try:  # over HTTP a client cannot name its workspace later
         examine(args.workspace or ".", wide=args.wide)
     except WorkspaceError as error:
@@ -191,12 +216,6 @@ def _say_started(args: Namespace) -> None:
         _warn(started)
 
 
-def _port(given: str) -> int:
-    if not given.isdecimal() or int(given) > 65535:
-        raise UsageError(f"There is no port {given!r}. Name one from 0 (any) to 65535.")
-    return int(given)
-
-
 def _warn(text: str) -> None:
     # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
     with suppress(OSError):
@@ -244,7 +263,7 @@ def _install(args: Namespace) -> int:
 
     if args.http and args.port == "0":
         raise UsageError("A client needs an address that stays. Give a port with --port NUMBER.")
-    port = _port(args.port) if args.http else None
+    port = parse_port(args.port) if args.http else None
     server = ServerEntry(args.name, tuple(_server_options(args)), args.workspace, port, args.project)
     action = "uninstall" if args.uninstall else "install" if args.write else "print"
     try:
@@ -262,7 +281,9 @@ def _server_options(args: Namespace) -> list[str]:
             words += [option.flags[0], value]
     words += [word for folder in args.root for word in (ROOT.flags[0], os.path.abspath(folder))]
     return words + [
-        option.flags[0] for option in (WIDE, CODE_MODE, _LAZY, _ROOTS, _ASK, _STRUCTURED) if getattr(args, option.name)
+        option.flags[0]
+        for option in (WIDE, CODE_MODE, _LAZY, _ROOTS, _ASK, _STRUCTURED, _CONSOLE)
+        if getattr(args, option.name)
     ]
 
 
@@ -287,6 +308,7 @@ _ASK = Option(("--ask",), "Ask the user, through the client, before changes, com
 _STRUCTURED = Option(
     ("--structured",), "Send structured content too; many clients show their model only that, and not the text."
 )
+_CONSOLE = Option(("--console",), "Open the console too: a page that shows what the tools do, and asks.")
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
 _INSTALL = Option(
@@ -331,6 +353,7 @@ COMMAND = Command(
         CODE_MODE,
         _ASK,
         _STRUCTURED,
+        _CONSOLE,
         _HTTP,
         _PORT,
         _INSTALL,

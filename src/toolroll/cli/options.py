@@ -179,3 +179,10 @@ def repeat_options(args: Namespace) -> list[str]:
     if getattr(args, SESSION.name, None):
         words += [SESSION.flags[0], args.session]
     return [*words, WIDE.flags[0]] if args.wide else words
+
+
+def parse_port(given: str) -> int:
+    """The number of a port; UsageError if it is none."""
+    if not given.isdecimal() or not given.isascii() or int(given) > 65535:
+        raise UsageError(f"There is no port {given!r}. Name one from 0 (any) to 65535.")
+    return int(given)

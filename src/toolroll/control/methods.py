@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolroll.control.calls import LiveCalls
+from toolroll.control.views import VIEWS, show
 
 if TYPE_CHECKING:
     from toolroll.kit import Kit
@@ -84,8 +84,6 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "calls": list_calls,
     "call_text": call_text,
 }
-VIEWS: dict[str, str] = {}
-"""Methods on a kit, `(kit, params) -> dict`: the module in `control.views` and its function, imported when asked."""
 
 
 def find_method(name: str) -> Callable[[Hands, Params], Any]:
@@ -94,6 +92,4 @@ def find_method(name: str) -> Callable[[Hands, Params], Any]:
         return METHODS[name]
     if name not in VIEWS:
         raise ValueError(f"There is no method {name!r}. There are: {', '.join((*METHODS, 'subscribe', *VIEWS))}.")
-    module, _, function = VIEWS[name].rpartition(".")
-    view = getattr(importlib.import_module(f"toolroll.control.views.{module}"), function)
-    return lambda hands, params: view(hands.kit, params)
+    return lambda hands, params: show(hands.kit, name, params)

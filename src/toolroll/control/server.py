@@ -21,6 +21,7 @@ from toolroll.result import ToolError
 if TYPE_CHECKING:
     import socket
 
+    from toolroll.control.changes import ChangeWatch
     from toolroll.kit import Kit
     from toolroll.result import Result
 
@@ -28,6 +29,7 @@ PREFIX = "control-"
 """The names of control sockets begin with it."""
 MAX_LINE_BYTES = 16_000_000
 EVENTS = ("call", "approvals", "journal", "jobs")
+_LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have changed, while somebody watches
 _MAX_QUEUED_EVENTS = 20_000
 _MAX_CONNECTIONS = 64
 _PAUSE_S = 0.1
@@ -58,6 +60,7 @@ class ControlServer:
         self._listening: socket.socket | None = None
         self._started = False
         self._ended = threading.Event()
+        self._watch: ChangeWatch | None = None
         if kit is not None:
             self.follow(kit)
 
@@ -142,6 +145,11 @@ class ControlServer:
 
     def subscribe(self, connection: _Connection) -> None:
         """Send events to this connection from now on."""
+        from toolroll.control.changes import ChangeWatch
+
+        if self._watch is None:
+            self._watch = ChangeWatch()
+        self.look()
         with self._lock:
             self._subscribers = (*self._subscribers, connection)
             self.calls.listeners = (self._on_call,)
@@ -154,6 +162,14 @@ class ControlServer:
 
     def _on_call(self, call: LiveCall) -> None:
         self.publish("call", call)
+        if call.status != "running":
+            self.look()
+
+    def look(self) -> None:
+        """Send events for what has changed in the journal and the jobs."""
+        if self._watch is not None and self.hands.current_kit is not None:
+            for event, data in self._watch.look(self.hands.current_kit):
+                self.publish(event, data)
 
 
 class _Connection:
@@ -255,7 +271,8 @@ class _Connection:
     def _pump(self) -> None:
         """Send events as they come."""
         while not self._closed:
-            self._came.wait()
+            if not self._came.wait(_LOOK_SECONDS):
+                self._server.look()
             self._came.clear()
             while self._queued and not self._closed:
                 event, data = self._queued.popleft()

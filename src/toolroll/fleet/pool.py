@@ -20,6 +20,7 @@ from toolroll.services import change_limits
 from toolroll.steps import ConcurrencyLimit
 
 if TYPE_CHECKING:
+    from toolroll.fleet.remote_lease import RemotePools
     from toolroll.forked_kit import ForkedKit
     from toolroll.host.approval.auto_run import AutoRunFiles
     from toolroll.host.forks.fork import Fork
@@ -113,7 +114,8 @@ class Fleet:
 
     The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and indexed. `limits` are
     those of each lease by name: `cpu_seconds`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`. Further
-    options are those of `Kit`.
+    options are those of `Kit`. The `engine` says where leases are: "local", "ssh:host1,host2", "docker:container" or
+    "kubectl:[namespace/]pod"; `problems` names what is wrong with single nodes.
     """
 
     def __init__(
@@ -123,20 +125,32 @@ class Fleet:
         commit: str | None = None,
         recipe: Sequence[str] = (),
         limits: Mapping[str, Any] | None = None,
+        engine: str = "local",
         **options: Any,
     ) -> None:
-        """ToolError where the base does not exist, cannot be copied, or its recipe fails."""
+        """ToolError where the base does not exist, cannot be copied, its recipe fails, or no node can be used."""
         with ExitStack() as closing:
             frozen = freeze(base, commit, recipe, **options)
             closing.callback(frozen.close)
-            self._kit = PoolKit(frozen.path, frozen.state, limits or {}, **options)
-            closing.callback(self._kit.close)
-            self._kit.warm_up()
+            self.problems: list[str] = []
+            self._pool = self._open_pool(engine, frozen, limits or {}, options)
+            closing.callback(self._pool.close)
             self._closing = closing.pop_all()
+
+    def _open_pool(
+        self, engine: str, frozen: FrozenCopy, limits: Mapping[str, Any], options: dict[str, Any]
+    ) -> PoolKit | RemotePools:
+        if engine != "local":
+            from toolroll.fleet.remote_lease import RemotePools
+
+            return RemotePools(engine, frozen, limits, options, self.problems)
+        kit = PoolKit(frozen.path, frozen.state, limits, **options)
+        kit.warm_up()
+        return kit
 
     def lease(self) -> Lease:
         """A kit on a new fork of the base, isolated from all others. The caller closes it."""
-        return self._kit.lease()
+        return self._pool.lease()
 
     def close(self) -> None:
         """Remove every lease, and the base."""

@@ -6,17 +6,16 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from toolroll.fleet.lease_orders import LeaseAnswer, LeaseDesk, LeaseOrder
 from toolroll.fleet.pool import PoolKit
 from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.settings import Settings
-
-if TYPE_CHECKING:
-    from toolroll.fleet.lease import Lease
-
+from toolroll.result import ToolError
 
 # Tasks without an agent at once: they do not wait for a model, and every open lease makes each command slower, for the
 # sandbox reads the table of mounts.
@@ -42,7 +41,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     """For the tasks of agents."""
 
 
-class TaskOrder(msgspec.Struct, frozen=True):
+class TaskOrder(msgspec.Struct, frozen=True, tag="task", tag_field="order"):
     """A further line: a task, and which of the bases it is for."""
 
     task: FleetTask
@@ -63,15 +62,17 @@ def serve(
     why_no_overlays: str,
     make_agent: Callable[[str], RunAgent],
 ) -> None:
-    """Run the tasks that come in, each in a lease of its own, until there are no more lines.
+    """Run the tasks that come in, each in a lease of its own, and end all with the last line.
 
     `make_agent` gets the name of a model.
     """
     source, lock = iter(lines), threading.Lock()
-    order = msgspec.json.decode(next(source), type=WorkerOrder)
+    if not (first := next(source, b"")):
+        return
+    order = msgspec.json.decode(first, type=WorkerOrder)
     run_agent = make_agent(order.model)
 
-    def say(row: Ready | FleetResult) -> None:
+    def say(row: Ready | FleetResult | LeaseAnswer) -> None:
         with lock:
             write(msgspec.json.encode(row) + b"\n")
 
@@ -80,7 +81,9 @@ def serve(
         for pool in pools:
             closing.callback(pool.close)
             pool.warm_up()
-        say(_try_lease(pools[0].lease, why_no_overlays))
+        desk = LeaseDesk(pools, say)
+        closing.callback(desk.close)
+        say(_try_lease(pools[0], why_no_overlays))
 
         def run(given: TaskOrder) -> None:
             result = run_task(given.task, pools[given.base].lease, run_agent)
@@ -90,26 +93,33 @@ def serve(
         with ThreadPoolExecutor(order.width) as patient, ThreadPoolExecutor(min(order.width, _MAX_BUSY)) as busy:
             try:
                 for line in source:
-                    given = msgspec.json.decode(line, type=TaskOrder)
-                    (patient if given.task.agent else busy).submit(run, given)
-            except BaseException:  # a signal: what has begun ends with its kit
+                    given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
+                    if isinstance(given, LeaseOrder):
+                        desk.take(given)
+                    else:
+                        (patient if given.task.agent else busy).submit(run, given)
+            finally:  # all is done, or nobody waits for it any more: what has begun ends with its kit
                 for threads in (patient, busy):
                     threads.shutdown(wait=False, cancel_futures=True)
                 closing.close()
-                raise
 
 
-def _try_lease(lease: Callable[[], Lease], why_no_overlays: str) -> Ready:
-    kit = lease()
+def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
+    kit = pool.lease()
     kind = kit.kind
     kit.close()
-    problem = (
-        f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}" if kind != "overlay" else ""
-    )
-    return Ready(kind, problem)
+    problems = []
+    if kind != "overlay":
+        problems.append(f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}")
+    try:
+        if (tier := choose_sandbox(pool.policy.sandbox).tier) == "landlock" != pool.policy.sandbox:
+            problems.append(f"commands are confined by {tier}, for bubblewrap does not work here")
+    except ToolError as error:
+        problems.append(error.message)
+    return Ready(kind, "; ".join(problems))
 
 
-def encode_order(order: WorkerOrder | TaskOrder) -> bytes:
+def encode_order(order: WorkerOrder | TaskOrder | LeaseOrder) -> bytes:
     """A line for a worker."""
     return msgspec.json.encode(order) + b"\n"
 

@@ -7,4 +7,9 @@ _CHARS = 4  # of English and code, measured within 10 % of a real tokenizer; oth
 
 def estimate(text: str) -> int:
     """About how many tokens the text is: a token for every four characters, begun ones counted."""
-    return -(-len(text) // _CHARS)
+    return estimate_tokens(len(text))
+
+
+def estimate_tokens(chars: int) -> int:
+    """About how many tokens a text of so many characters is."""
+    return -(-chars // _CHARS)

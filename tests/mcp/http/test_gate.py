@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.values import assert_values
-from toolroll.mcp.http import _listen
 from toolroll.mcp.http import gate as module
+from toolroll.mcp.http import listen
 from toolroll.mcp.http.gate import Gate, on_disconnect
 
 TOKEN = b"Bearer secret-secret-secret"
@@ -69,7 +69,7 @@ def test_nothing_but_http_is_answered():
 
 
 def test_an_address_that_others_reach_is_used_when_its_names_are_given():
-    with _listen("0.0.0.0", 0, ["box.example"]) as listening:
+    with listen("0.0.0.0", 0, ["box.example"]) as listening:
         assert listening.getsockname()[0] == "0.0.0.0"
 
 

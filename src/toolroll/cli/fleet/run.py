@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from toolroll.host.fleet.frozen import FrozenCopy
     from toolroll.host.settings import Settings
 
-_ACTIONS = ("run", "work")
+_ACTIONS = ("run", "work", "node")
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def run(args: Namespace) -> int:
     """Run the tasks of a file; 0 only if all passed."""
     action = one_of("action", args.action or "", _ACTIONS)
-    return _work() if action == "work" else _run_file(args)
+    return _run_file(args) if action == "run" else _work(is_node=action == "node")
 
 
 def _run_file(args: Namespace) -> int:
@@ -166,8 +166,8 @@ def _plan_workers(pools: Sequence[WorkerPool], most: int, width: int) -> list[tu
     ]
 
 
-def _work() -> int:
-    """The worker's side: orders on stdin, results on stdout."""
+def _work(*, is_node: bool) -> int:
+    """The worker's side: orders on stdin, results on stdout. To a node its bases are sent first."""
     import resource
 
     from toolroll import allow_overlays
@@ -175,6 +175,7 @@ def _work() -> int:
     why = allow_overlays()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors
+    from toolroll.fleet.engines.arrivals import receive_bases
     from toolroll.fleet.worker import serve
 
     out = os.fdopen(os.dup(1), "wb")
@@ -184,7 +185,10 @@ def _work() -> int:
         out.write(line)
         out.flush()
 
-    serve(sys.stdin.buffer, write, why, _make_agent)
+    with ExitStack() as closing:
+        if is_node:
+            receive_bases(sys.stdin.buffer, write, closing)
+        serve(sys.stdin.buffer, write, why, _make_agent)
     return 0
 
 
@@ -238,7 +242,7 @@ COMMAND = Command(
     "Run many tasks, each in an isolated copy.",
     run,
     (
-        Option(("action",), "run (work is for its own processes).", "ACTION"),
+        Option(("action",), "run (work and node are for its own processes).", "ACTION"),
         Option(("file",), "Task file: one JSON object a line.", "FILE"),
         Option(("--width",), "Leases that are open at once (16).", "N", "16"),
         Option(("--results",), "File for the results (FILE.results.jsonl).", "FILE"),
@@ -251,7 +255,9 @@ COMMAND = Command(
         Option(("--disk",), "What one lease may write, such as 100M.", "SIZE"),
         Option(("--seconds",), "Time of one lease.", "S"),
         Option(("--picture",), "File for a picture of the results (SVG).", "FILE"),
-        Option(("--engine",), "Where tasks run (local).", "ENGINE", "local"),
+        Option(
+            ("--engine",), "Where tasks run: ssh:HOST,..., docker:NAME, kubectl:[NS/]POD (local).", "ENGINE", "local"
+        ),
         Option(("--model",), "Model for the tasks of agents.", "NAME"),
         DIALECT,
         SANDBOX,

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 def open_engine(spec: str) -> FleetEngine:
     """The engine of this name; ValueError for one that is not known."""
-    kind, _, _rest = spec.partition(":")
+    kind, _, nodes = spec.partition(":")
     if kind == "local":
         from toolroll.fleet.engines.local import LocalEngine
 
         return LocalEngine()
-    raise ValueError(f"There is no engine {spec!r}. There are: local.")
+    from toolroll.fleet.engines.pipes import COMMANDS, PipeEngine
+
+    if kind in COMMANDS:
+        return PipeEngine(kind, nodes)
+    raise ValueError(f"There is no engine {spec!r}. Give local, {', '.join(f'{one}:NAME' for one in COMMANDS)}.")

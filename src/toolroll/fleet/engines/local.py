@@ -24,6 +24,7 @@ class ProcessPipe:
 
     def __init__(self, process: ChildProcess) -> None:
         self._process = process
+        self._answers = io.BufferedReader(cast("io.RawIOBase", process.stdout))
 
     def send(self, line: bytes) -> None:
         rest = memoryview(line)
@@ -31,7 +32,7 @@ class ProcessPipe:
             rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
 
     def lines(self) -> Iterator[bytes]:
-        with io.BufferedReader(cast("io.RawIOBase", self._process.stdout)) as lines:
+        with self._answers as lines:
             yield from lines
 
     def finish(self) -> None:
@@ -46,6 +47,7 @@ class ProcessPipe:
         if status is None:
             self._process.kill()
             status = self._process.wait()
+        self._answers.close()
         return f"status {status}"
 
 

@@ -10,14 +10,17 @@ import shutil
 import tarfile
 import tempfile
 from contextlib import suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from toolroll.host.files.copies import remove_tree
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.forks.place import STATE, sweep
-from toolroll.host.runtime.user_folders import make_cache_dir
+from toolroll.host.runtime.user_folders import cache_dir
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _LOCK, _FILES = "lock", "files"
 
@@ -45,7 +48,7 @@ class PackedBase:
         digest = hashlib.file_digest(self.file, "sha256").hexdigest()[:32]
         self.offer = BaseOffer(digest, os.path.basename(base.path), size)
 
-    def copy_to(self, target: IO[bytes]) -> None:
+    def copy_to(self, target: SupportsWrite[bytes]) -> None:
         self.file.seek(0)
         shutil.copyfileobj(self.file, target, 1 << 20)
 
@@ -68,11 +71,10 @@ class NodeBase:
     """
 
     def __init__(self, offer: BaseOffer) -> None:
-        above = make_cache_dir("bases")
-        self._folder = os.path.join(above, offer.digest)
+        self._folder = os.path.join(cache_dir(), "bases", offer.digest)
         while not self._hold():
             pass  # the last process that used it has just removed it
-        sweep(above)
+        sweep(os.path.dirname(self._folder))
         self.path, self.state = os.path.join(self._folder, _FILES, offer.name), os.path.join(self._folder, STATE)
 
     def _hold(self) -> bool:
@@ -111,3 +113,5 @@ class NodeBase:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_tree(self._folder)
         os.close(self._held)
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(self._folder))

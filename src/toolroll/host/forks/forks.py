@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +46,7 @@ class OpenFork:
     kit: Any
     held: bool = False
     """Whether it was made for one command: then it goes when all of it was merged."""
+    opened: float = field(default_factory=time.time)
 
     def rows(self, paths: Sequence[str] = ()) -> list[ForkChange]:
         """What differs: everything, or at these paths and beneath them."""
@@ -136,6 +138,11 @@ class Forks:
                 return found
             there = ", ".join(map(str, self._open)) or "none"
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no fork {number}. Open forks: {there}.")
+
+    def all(self) -> list[OpenFork]:
+        """All open forks, oldest first."""
+        with self._lock:
+            return list(self._open.values())
 
     def merge(
         self, number: int, call: Call, files: Workspace, paths: Sequence[str] = ()

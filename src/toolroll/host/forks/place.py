@@ -49,11 +49,19 @@ class ForkHome:
         sweep(above)
         self._workspace = workspace
         self._name = os.path.basename(workspace) or "root"
-        self.path = tempfile.mkdtemp(prefix="forks-", dir=above)
-        self._held = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._held, fcntl.LOCK_EX)
+        while not self._hold(tempfile.mkdtemp(prefix="forks-", dir=above)):
+            pass  # another process has swept it before it was locked
         self._numbers = itertools.count(1)
         self.mounts = MountTable()
+
+    def _hold(self, path: str) -> bool:
+        self.path, lock = path, os.path.join(path, _LOCK)
+        self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+        if os.path.exists(lock):
+            return True
+        os.close(self._held)
+        return False
 
     def make_place(self) -> ForkPlace:
         return ForkPlace(os.path.join(self.path, str(next(self._numbers))), self._name, self)

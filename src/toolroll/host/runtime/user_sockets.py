@@ -133,24 +133,39 @@ def why_confined(pid: int) -> str:
                 return f"runs in another {name} namespace"
     except OSError as error:
         return f"cannot be examined ({error.strerror})"
+    return next(filter(None, map(_why_limited, _with_ancestors(pid))), "")
+
+
+def belongs_to_command(pid: int) -> bool:
+    """Whether a process, or one of its ancestors, has a mark of a command of a tool."""
+    return any(map(_is_marked, _with_ancestors(pid)))
+
+
+def _with_ancestors(pid: int) -> Iterator[int]:
     seen = {os.getpid()}
     while pid not in (0, *seen):
-        if why := _why_marked(pid):
-            return why
+        yield pid
         seen.add(pid)
         pid = _parent(pid)
-    return ""
 
 
-def _why_marked(pid: int) -> str:
-    """The first mark of a command, or limit of a sandbox, that a process has and we do not."""
+def _is_marked(pid: int) -> bool:
+    """Whether a process has a mark of a command that we do not have."""
     from toolroll.host.runtime import process_marks
 
     found, own = process_marks.look(pid), process_marks.look(os.getpid())
     if set(found.tags) - set(own.tags) or process_marks.limit_of(pid) is not None:
+        return True
+    return found.signals not in (0, process_marks.ALL_SIGNALS, own.signals)
+
+
+def _why_limited(pid: int) -> str:
+    """The first mark of a command, or limit of a sandbox, that a process has and we do not."""
+    from toolroll.host.runtime import process_marks
+
+    if _is_marked(pid):
         return "belongs to a command of a tool"
-    if found.signals not in (0, process_marks.ALL_SIGNALS, own.signals):
-        return "belongs to a command of a tool"
+    found, own = process_marks.look(pid), process_marks.look(os.getpid())
     if found.filters > own.filters or (own.privileged and not found.privileged):
         return "is confined"
     return ""

@@ -41,6 +41,14 @@ class Job:
             self.screen.resize(columns, rows)
 
     @property
+    def state(self) -> str:
+        """How it stands, in words: "running", "exited with 0", "killed"."""
+        over, ended = self.running.over, self.running.ended  # in this order: it may end meanwhile
+        if ended is None:
+            return "failed" if over else "running"
+        return f"exited with {ended.status}" if ended.outcome == "exited" else ended.outcome.replace("_", " ")
+
+    @property
     def seconds(self) -> float:
         ended = self.running.ended
         return time.monotonic() - self.running.started if ended is None else ended.seconds

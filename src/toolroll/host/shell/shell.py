@@ -280,7 +280,7 @@ class Shell:
                 launched = self._start(argv, cwd=cwd, seconds=seconds, extra=extra, **how)
         finally:
             os.close(given)
-        ran, call = self._settle(launched, display_word(argv[-1]), patience=None), self._for()
+        ran, call = self._settle(launched, self._title(argv), patience=None), self._for()
         outputs = [one for one in (launched.running.output, launched.running.errors) if one is not None]
         stdout, stderr = (one.read(0, kept_bytes) for one in outputs)
         how_much = any(one.total > kept_bytes for one in outputs), call.notes
@@ -330,7 +330,7 @@ class Shell:
     ) -> CommandRun:
         moves = detach_after is not None and seconds > detach_after
         launched = self._start(argv, seconds=None if moves else seconds, **how)
-        return self._settle(launched, display_word(argv[-1]), patience=detach_after if moves else None)
+        return self._settle(launched, self._title(argv), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
@@ -443,6 +443,7 @@ class Shell:
             self._capture.settle(launched.written, self._for(), is_job=ended is None)
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
+        self.memory.last = title, launched.running
         return CommandRun(launched, self._spill, job)
 
     def _authorise_text(

@@ -8,7 +8,7 @@ import shlex
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.shell.command_launcher import SealedText
@@ -16,6 +16,9 @@ from toolroll.policy.secrets import is_secret
 from toolroll.policy.variables import may_set, words
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.encoding import is_unicode
+
+if TYPE_CHECKING:
+    from toolroll.host.shell.supervisor import RunningCommand
 
 Trust = Literal["reads", "approved", "open"]
 """Why a command may run: it was judged to read only, somebody has approved it, or the policy lets it run."""
@@ -130,6 +133,8 @@ class ShellMemory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shells: dict[tuple[str, str], SavedShell] = {}
+        self.last: tuple[str, RunningCommand] | None = None
+        """The last command that was run, whichever shell ran it."""
 
     def get(self, session: str, name: str = "") -> SavedShell | None:
         """What is known of a shell, if anything; ToolError for a name that cannot be one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -105,15 +106,17 @@ class TerminalScreen:
 
     def __init__(self, output: CapturedOutput) -> None:
         self._output = output
+        self._lock = threading.RLock()  # a model and a person may look at once
         self._offset = 0
         self._columns, self._rows = COLUMNS, ROWS
         self._screen, self._stream = _make_screen(COLUMNS, ROWS)
 
     def resize(self, columns: int, rows: int) -> None:
-        self.look()
-        self._columns, self._rows = columns, rows
-        if self._screen is not None:
-            self._screen.resize(rows, columns)
+        with self._lock:
+            self.look()
+            self._columns, self._rows = columns, rows
+            if self._screen is not None:
+                self._screen.resize(rows, columns)
 
     @property
     def application_keys(self) -> bool:
@@ -123,8 +126,10 @@ class TerminalScreen:
 
     def look(self) -> ScreenText:
         """The screen as it is now."""
-        if self._screen is None:
-            return self._last_lines()
+        with self._lock:
+            return self._last_lines() if self._screen is None else self._look()
+
+    def _look(self) -> ScreenText:
         total, until = self._output.total, time.monotonic() + _MAX_LOOK_SECONDS
         if total - self._offset > _MAX_NEW_BYTES:
             self._start_over(total - _LAST_BYTES)

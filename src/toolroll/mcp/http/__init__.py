@@ -16,7 +16,7 @@ from toolroll.mcp.backend import Backend
 from toolroll.mcp.http.gate import PATH
 from toolroll.result import ErrorCode, ToolError
 
-__all__ = ["serve"]
+__all__ = ["listen", "serve"]
 
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _MIN_TOKEN_CHARS = 16
@@ -33,7 +33,7 @@ def serve(
     """
     try:
         key = _check_token(token) if token else secrets.token_urlsafe(32)
-        with _listen(host, port, names) as listening:
+        with listen(host, port, names) as listening:
             try:
                 from toolroll.mcp.http.listener import run
             except ImportError as error:
@@ -58,7 +58,7 @@ def _check_token(token: str) -> str:
     return token
 
 
-def _listen(host: str, port: int, names: Sequence[str]) -> socket.socket:
+def listen(host: str, port: int, names: Sequence[str]) -> socket.socket:
     """A listening socket; an address that other machines can reach needs `names`."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -20,6 +20,7 @@ Scope = MutableMapping[str, Any]
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PATH = "/mcp"
@@ -53,7 +54,7 @@ class Gate:
         A page may send requests if its origin has one of these names, with any port.
         """
         self._app = app
-        self._token = _digest(token.encode())
+        self._token = hash_token(token.encode())
         self._hosts = hosts
         names = "|".join(re.escape(re.sub(r":\d+$", "", host)) for host in hosts)
         self._origin = re.compile(rf"https?://(?:{names})(?::\d{{1,5}})?")
@@ -64,11 +65,11 @@ class Gate:
         try:
             self._check(scope)
             async with asyncio.timeout(BODY_TIMEOUT_S):
-                body = await _read_body(scope, receive)
+                body = await read_body(scope, receive)
         except HttpRefusedError as refusal:
-            await _refuse(scope, refusal, send)
+            await refuse(scope, refusal, send)
         except TimeoutError:
-            await _refuse(scope, HttpRefusedError(408, "The body took too long."), send)
+            await refuse(scope, HttpRefusedError(408, "The body took too long."), send)
         else:
             scope[_DISCONNECT] = _Disconnect()
             scope["headers"] = [one for one in scope["headers"] if one[0] not in _DROPPED_HEADERS]
@@ -77,26 +78,33 @@ class Gate:
             await response.finish()
 
     def _check(self, scope: Scope) -> None:
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        headers: Headers = scope["headers"]
         if scope["path"] != PATH:
             raise HttpRefusedError(404, f"There is nothing here. The server is at {PATH}.")
-        if [one.lower() for one in _values(headers, b"host")] not in [[host] for host in self._hosts]:
-            raise HttpRefusedError(421, "The Host header does not name this server.")
-        if not all(self._origin.fullmatch(origin.lower()) for origin in _values(headers, b"origin")):
+        check_host(headers, self._hosts)
+        if not all(self._origin.fullmatch(origin.lower()) for origin in header_values(headers, b"origin")):
             raise HttpRefusedError(403, "Requests from pages of other origins are refused.")
-        self._check_token(headers)
+        check_token(headers, self._token)
         if scope["method"] not in _METHODS:
             raise HttpRefusedError(405, "Only POST, GET and DELETE.", (b"allow", ", ".join(_METHODS).encode()))
 
-    def _check_token(self, headers: list[tuple[bytes, bytes]]) -> None:
-        given = _values(headers, b"authorization")
-        if not given:
-            raise HttpRefusedError(401, "A token is needed.", (b"www-authenticate", b'Bearer realm="toolroll"'))
-        scheme, _, token = given[0].partition(" ")
-        right = hmac.compare_digest(_digest(token.strip().encode("latin-1")), self._token)
-        if len(given) > 1 or scheme.lower() != "bearer" or not right:
-            wrong = b'Bearer realm="toolroll", error="invalid_token"'
-            raise HttpRefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
+
+def check_host(headers: Headers, hosts: frozenset[str]) -> None:
+    """Refuse a request whose Host is none of `hosts`, which are in lower case: DNS rebinding sends another name."""
+    if [one.lower() for one in header_values(headers, b"host")] not in [[host] for host in hosts]:
+        raise HttpRefusedError(421, "The Host header does not name this server.")
+
+
+def check_token(headers: Headers, expected: bytes) -> None:
+    """Refuse a request without the bearer token whose `hash_token` is `expected`."""
+    given = header_values(headers, b"authorization")
+    if not given:
+        raise HttpRefusedError(401, "A token is needed.", (b"www-authenticate", b'Bearer realm="toolroll"'))
+    scheme, _, token = given[0].partition(" ")
+    right = hmac.compare_digest(hash_token(token.strip().encode("latin-1")), expected)
+    if len(given) > 1 or scheme.lower() != "bearer" or not right:
+        wrong = b'Bearer realm="toolroll", error="invalid_token"'
+        raise HttpRefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
 
 
 class _Response:
@@ -137,9 +145,9 @@ def on_disconnect(scope: Scope, do: Callable[[], None]) -> Callable[[], None]:
     return lambda: disconnect.callbacks.remove(do)
 
 
-async def _read_body(scope: Scope, receive: Receive) -> bytes:
+async def read_body(scope: Scope, receive: Receive) -> bytes:
     """The whole body; both the announced and the received size are limited."""
-    announced = _values(scope["headers"], b"content-length")
+    announced = header_values(scope["headers"], b"content-length")
     if announced and announced[0].isdigit() and int(announced[0]) > MAX_BODY_BYTES:
         raise HttpRefusedError(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
     body, more = bytearray(), True
@@ -171,16 +179,19 @@ def _replay(scope: Scope, body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:
+async def refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:
+    """Answer with a refusal, and log it."""
     _log.warning("refused %s %.*r: %s", scope["method"], _MAX_LOGGED_CHARS, scope["path"], refusal.reason)
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *refusal.headers]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{refusal.reason}\n".encode()})
 
 
-def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[str]:
+def header_values(headers: Headers, name: bytes) -> list[str]:
+    """The values of all headers of this name."""
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _digest(token: bytes) -> bytes:
+def hash_token(token: bytes) -> bytes:
+    """The form in which tokens are kept and compared."""
     return hashlib.sha256(token).digest()

@@ -85,7 +85,7 @@ def job(
     """Poll `output` of background commands, write `input`, see the `screen`, `kill` or `list` them."""
     jobs = ctx.shell.jobs
     if action == "list":
-        return JobList([JobRow(one.id, one.title, _state(one), one.seconds) for one in jobs.all()])
+        return JobList([JobRow(one.id, one.title, one.state, one.seconds) for one in jobs.all()])
     if id is None:
         raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
     one, began = jobs.get(id), monotonic()
@@ -111,14 +111,14 @@ def job(
 
 
 def _look(job: Job, screen: TerminalScreen) -> Polled:
-    state, shown, total = _state(job), screen.look(), job.running.output.total
+    state, shown, total = job.state, screen.look(), job.running.output.total
     code = exit_code(job.running.ended.status) if job.running.ended else None
     notes = "\n".join(job.notes())
     return Polled(job.id, job.title, state, shown.text, total, total, code, note=notes, screen=shown.size)
 
 
 def _poll(job: Job, offset: int, most: int) -> Polled:
-    state, output = _state(job), job.running.output  # in this order: of one that has ended, all is there
+    state, output = job.state, job.running.output  # in this order: of one that has ended, all is there
     total = output.total
     if offset > total:
         raise ToolError(
@@ -135,10 +135,3 @@ def _matching_lines(ctx: Context, text: str, pattern: str) -> str:
     finder = Finder(pattern, regex=True, case=True, words=False, compiled=partial(search.expression, token=ctx.token))
     wanted = {line for _, (line, _) in finder.places(text)}
     return "".join(line for number, line in enumerate(text.splitlines(keepends=True), 1) if number in wanted)
-
-
-def _state(job: Job) -> str:
-    over, ended = job.running.over, job.running.ended  # in this order: it may end meanwhile
-    if ended is None:
-        return "failed" if over else "running"
-    return f"exited with {ended.status}" if ended.outcome == "exited" else ended.outcome.replace("_", " ")

@@ -365,18 +365,7 @@ class Journal:
         """
         entries = self.entries()
         chosen = entries_after(entries, find_point(entries, to))
-        refused = [
-            f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
-            for path, (entry, change) in left_by(chosen[::-1]).items()
-            if not self._is_as_left(path, change)[0]
-        ]
-        refused += [
-            f"{change.path!r} (its content before entry {entry.number}, {entry.tool}, is not kept)"
-            for entry in chosen
-            for change in entry.changes
-            if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
-            if not (partial and change.before.is_lost)
-        ]
+        refused = self._refusals(chosen, partial=partial)
         if refused:
             raise ToolError(
                 ErrorCode.CONFLICT,
@@ -387,6 +376,26 @@ class Journal:
         for entry in chosen:
             self.undo(entry, recorder)
         return chosen, entries[-1].number if entries else 0
+
+    def preview_rewind(self, to: str) -> tuple[list[JournalEntry], list[str]]:
+        """What a rewind would undo, newest first, and the paths that it would refuse, each with the reason."""
+        entries = self.entries()
+        chosen = entries_after(entries, find_point(entries, to))
+        return chosen, self._refusals(chosen, partial=False)
+
+    def _refusals(self, chosen: Sequence[JournalEntry], *, partial: bool) -> list[str]:
+        refused = [
+            f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
+            for path, (entry, change) in left_by(chosen[::-1]).items()
+            if not self._is_as_left(path, change)[0]
+        ]
+        return refused + [
+            f"{change.path!r} (its content before entry {entry.number}, {entry.tool}, is not kept)"
+            for entry in chosen
+            for change in entry.changes
+            if change.source is None and change.before is not None and not self._log.blobs.keeps(change.before)
+            if not (partial and change.before.is_lost)
+        ]
 
     def content(self, state: PathState | None) -> bytes | None:
         """The content of a file that an entry found or left; None where there was none, or it is not kept."""

@@ -49,6 +49,17 @@ def entries_after(entries: Sequence[JournalEntry], point: int) -> list[JournalEn
     return found
 
 
+def reverse_changes(entries: Sequence[JournalEntry]) -> list[PathChange]:
+    """The steps that undo these entries, newest first."""
+    return [
+        PathChange(step.path, step.after, step.before)
+        if step.source is None
+        else PathChange(step.source, None, step.after, source=step.path)
+        for entry in entries
+        for step in reversed(entry.changes)
+    ]
+
+
 def left_by(entries: Sequence[JournalEntry]) -> dict[str, tuple[JournalEntry, PathChange]]:
     """What entries, oldest first, have left at each path they touched, and the last one that touched it."""
     left: dict[str, tuple[JournalEntry, PathChange]] = {}

@@ -1,0 +1,1 @@
+"""Commands about processes that run: see what they do, and answer them."""

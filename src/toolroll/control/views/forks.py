@@ -1,0 +1,62 @@
+"""The forks of a kit: what each changed, and how the last command in it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolroll.control.views.files import show_files
+from toolroll.host.files.journal.effects import PathEffect, describe_effects
+from toolroll.host.forks.forks import OpenFork
+from toolroll.kit import Kit
+from toolroll.result import ToolError
+from toolroll.text.files.changes import Change
+from toolroll.text.terminal import clean
+
+_MAX_FORKS = 20
+_MAX_DIFF_CHARS = 100_000  # of all files of one fork
+_MAX_OUTPUT_BYTES = 4_000
+_MAX_COMMAND_CHARS = 2_000
+
+
+def list_forks(kit: Kit) -> dict[str, Any]:
+    """The open forks, newest first."""
+    opened = kit.context().forks.all()[::-1]
+    return {"forks": [_row(one) for one in opened[:_MAX_FORKS]], "more": len(opened) > _MAX_FORKS}
+
+
+def _row(one: OpenFork) -> dict[str, Any]:
+    about = {"name": str(one.number), "kind": one.fork.kind, "opened": one.opened, "held": one.held}
+    try:
+        changes = list(_changes(one))
+    except (ToolError, OSError) as error:  # it is dropped meanwhile, or the workspace is gone: the others are shown
+        return {**about, "changed": 0, "files": [], "more": False, "check": None, "error": str(error)}
+    return {**about, "changed": len(changes), **show_files(changes, _MAX_DIFF_CHARS), "check": _last_command(one.kit)}
+
+
+def _changes(one: OpenFork) -> Iterator[tuple[Change, str]]:
+    effects, contents = dict[str, PathEffect](), dict[int, bytes | None]()
+    for row in one.rows():
+        nodes = [node for node in (row.base, row.fork) if node is not None]
+        contents |= {id(node.state): node.data for node in nodes}
+        effects[row.path] = PathEffect(row.base and row.base.state, row.fork and row.fork.state)
+    return describe_effects(effects, lambda state: contents.get(id(state)))
+
+
+def _last_command(kit: Any) -> dict[str, Any] | None:
+    """The last command that ran in a fork, how it ended, and the end of its output."""
+    last = kit.context().commands.memory.last if kit.is_open else None
+    if last is None:
+        return None
+    command, running = last
+    ended = running.ended
+    status = "running" if ended is None else ended.status if ended.outcome == "exited" else ended.outcome
+    outputs = [running.output, *([running.errors] if running.errors is not None else [])]
+    text = "\n".join(filter(None, (clean(_tail(one)).strip("\n") for one in outputs)))
+    return {"command": command[:_MAX_COMMAND_CHARS], "status": status, "output": text}
+
+
+def _tail(output: Any) -> bytes:
+    at = output.present(max(0, output.total - _MAX_OUTPUT_BYTES))
+    found: bytes = output.read(at, _MAX_OUTPUT_BYTES)
+    return found

@@ -1,0 +1,71 @@
+"""The background jobs of a kit: their state, their output or screen, and keys for them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from toolroll.host.shell.jobs import Job
+from toolroll.kit import Kit
+from toolroll.text.terminal import clean
+
+_MAX_TITLE_CHARS, _MAX_COMMAND_CHARS = 100, 10_000
+_MAX_OUTPUT_BYTES = 64 << 10
+Offset = Annotated[int, Meta(ge=0)]
+
+
+def list_jobs(kit: Kit) -> dict[str, Any]:
+    """The jobs, newest first, those that have ended included."""
+    return {"jobs": [_row(one) for one in reversed(kit.context().commands.jobs.all())]}
+
+
+def job_states(kit: Kit) -> tuple[tuple[int, str], ...]:
+    """The number and the state of each job. A shell that was not used yet is not opened for that."""
+    shell = kit.context().commands
+    return tuple((one.id, one.state) for one in shell.jobs.all()) if getattr(shell, "is_open", True) else ()
+
+
+def _row(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "title": (job.title.strip().splitlines() or [""])[0][:_MAX_TITLE_CHARS],
+        "command": job.title[:_MAX_COMMAND_CHARS],
+        "status": job.state,
+        "seconds": round(job.seconds, 1),
+        "terminal": job.screen is not None,
+    }
+
+
+def read_output(kit: Kit, id: int, after: Offset | None = None) -> dict[str, Any]:
+    """What a job printed after an offset, without one the end of it; of a terminal always the whole screen.
+
+    What the model has seen of it stays as it was.
+    """
+    job = kit.context().commands.jobs.get(id)
+    over, output = job.running.over, job.running.output  # in this order: of one that has ended, all is there
+    total = output.total
+    if job.screen is not None:
+        return {"text": job.screen.look().text, "next": total, "ended": over, "skipped": 0}
+    wanted = max(0, total - _MAX_OUTPUT_BYTES) if after is None else min(after, total)
+    start = output.present(wanted)
+    chunk = output.read(start, _MAX_OUTPUT_BYTES)
+    end = start + len(chunk)
+    skipped = start if after is None else start - wanted
+    return {"text": clean(chunk), "next": end, "ended": over and end >= total, "skipped": skipped}
+
+
+def press_keys(kit: Kit, id: int, text: str = "", keys: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Type a text and press keys, by the names that the tool `job` knows, if the policy lets it."""
+    ctx = kit.context(message="console")
+    job = ctx.commands.jobs.get(id)
+    ctx.call.name, ctx.call.arguments = "job", {"action": "input", "id": id, "input": text, "keys": list(keys)}
+    ctx.shell.feed(job, job.type(text, keys))
+    return {"ok": True, "text": ""}
+
+
+def stop_job(kit: Kit, id: int) -> dict[str, Any]:
+    """End a job with all its processes."""
+    job = kit.context().commands.jobs.get(id)
+    job.running.kill()
+    return {"ok": True, "text": f"Job {id}: {job.state}."}

@@ -1,0 +1,198 @@
+"""Workers on other machines and in containers, through the pipes of ssh, `docker exec` and `kubectl exec`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import IO, TypeVar
+
+import msgspec
+
+from toolroll.fleet.engines.arrivals import NodeReady, Offers, Wanted
+from toolroll.fleet.engines.local import ProcessPipe
+from toolroll.fleet.worker import FrozenPlace
+from toolroll.host.fleet.carried_app import build_app, digest_toolroll, read_node_start
+from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.fleet.sending import PackedBase
+from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process
+from toolroll.result import ErrorCode, ToolError
+
+_CONNECT_SECONDS = 10
+_HELLO_SECONDS = 60.0
+_MAX_SAID = 400
+_NO_PYTHON = 97
+# Our own version first: the native packages of this machine fit it.
+_PYTHONS = f"python3.{sys.version_info.minor} python3 python3.14 python3.13 python3.12 python3.11"
+# Finds a Python and has it run the code that comes first through the pipe.
+_START = f"""\
+for p in {_PYTHONS}; do
+  if "$p" -c "import sys; sys.exit(sys.version_info < (3, 11))" </dev/null >/dev/null 2>&1; then
+    exec "$p" -P -c "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"
+  fi
+done
+exit {_NO_PYTHON}"""
+_SSH = (
+    f"ssh -T -o BatchMode=yes -o ConnectTimeout={_CONNECT_SECONDS} -o ServerAliveInterval=15 -o ClearAllForwardings=yes"
+)
+_REASONS = {
+    "REMOTE HOST IDENTIFICATION HAS CHANGED": "its host key has changed. If that is right, remove the old one with "
+    "`ssh-keygen -R`.",
+    "Host key verification failed": "its host key is not known. Connect once with ssh to accept it.",
+}
+
+
+def _ssh(node: str) -> list[str]:
+    return [*_SSH.split(), "--", node, shlex.join(["sh", "-c", _START])]
+
+
+def _docker(node: str) -> list[str]:
+    return ["docker", "exec", "-i", node, "sh", "-c", _START]
+
+
+def _kubectl(node: str) -> list[str]:
+    space, _, pod = node.rpartition("/")
+    return ["kubectl", "exec", "-i", *(["-n", space] if space else []), pod, "--", "sh", "-c", _START]
+
+
+COMMANDS: dict[str, Callable[[str], list[str]]] = {"ssh": _ssh, "docker": _docker, "kubectl": _kubectl}
+"""How to run a shell on a node, by the kind of the engine."""
+
+
+class NodeHello(msgspec.Struct):
+    """What a node says first: see `node_start`."""
+
+    tag: str
+    python: str
+    installed: str
+    unpacked: list[str]
+
+
+T = TypeVar("T")
+
+
+class NodePipe(ProcessPipe):
+    """A worker at the other end of the pipes of a client, such as ssh."""
+
+    def __init__(self, process: ChildProcess, errors: IO[bytes]) -> None:
+        super().__init__(process)
+        self._errors = errors
+        self.write = self.send
+
+    def ask(self, kind: type[T]) -> T:
+        """The next line; EOFError if it has ended."""
+        while line := self._answers.readline():
+            with suppress(msgspec.DecodeError, UnicodeError):  # the greeting of a shell
+                return msgspec.json.decode(line, type=kind)
+        raise EOFError
+
+    def wait(self) -> str:
+        """How it ended, with the last that its client said."""
+        how = super().wait()
+        self._errors.seek(0)
+        text = self._errors.read().decode(errors="replace").strip()
+        self._errors.close()
+        if how == f"status {_NO_PYTHON}":
+            return "there is no Python 3.11 or newer."
+        known = next((said for key, said in _REASONS.items() if key in text), "")
+        return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
+
+
+class PipePool:
+    """One host, container or pod."""
+
+    def __init__(self, name: str, words: list[str], bases: Sequence[PackedBase]) -> None:
+        """ToolError if it cannot be reached, or has no Python."""
+        self.name, self._words, self._bases = name, words, bases
+        self.cores, self.places = 1, list[FrozenPlace]()
+        self._lock = threading.Lock()  # so that a base is sent once
+        self._spare: NodePipe | None = self._connect()
+
+    def start(self) -> NodePipe:
+        with self._lock:
+            spare, self._spare = self._spare, None
+            return spare or self._connect()
+
+    def _connect(self) -> NodePipe:
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
+        pipe = NodePipe(start_process(self._words, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+        late = threading.Timer(_HELLO_SECONDS, pipe.stop)
+        late.start()
+        try:
+            code = read_node_start()
+            pipe.send(b"%d\n%s" % (len(code), code))
+            hello = pipe.ask(NodeHello)
+            late.cancel()
+            self._send_app(pipe, hello)
+            self._send_bases(pipe)
+        except (OSError, EOFError) as error:
+            pipe.finish()
+            raise ToolError(ErrorCode.NETWORK, pipe.wait()) from error
+        except BaseException:
+            pipe.stop()
+            pipe.wait()
+            raise
+        finally:
+            late.cancel()
+        return pipe
+
+    def _send_app(self, pipe: NodePipe, hello: NodeHello) -> None:
+        order = {"app": "", "size": 0, "words": ["fleet", "node"]}
+        if hello.installed == digest_toolroll():
+            pipe.send(msgspec.json.encode(order) + b"\n")
+            return
+        with open(build_app(hello.tag), "rb") as file:
+            name = os.path.basename(file.name)
+            data = b"" if name in hello.unpacked else file.read()
+        pipe.send(msgspec.json.encode(order | {"app": name, "size": len(data)}) + b"\n" + data)
+
+    def _send_bases(self, pipe: NodePipe) -> None:
+        pipe.send(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
+        for at in pipe.ask(Wanted).missing:
+            self._bases[at].copy_to(pipe)
+        ready = pipe.ask(NodeReady)
+        self.cores, self.places = ready.cores, ready.places
+
+    def close(self) -> None:
+        """End the worker that was not used."""
+        if self._spare is not None:
+            self._spare.finish()
+            self._spare.wait()
+
+
+class PipeEngine:
+    """Nodes that a client program reaches."""
+
+    def __init__(self, kind: str, nodes: str) -> None:
+        """ValueError without the name of a node, or with one that would be an option of the client."""
+        self._nodes = [one.strip() for one in nodes.split(",")]
+        self._kind, self._closing = kind, ExitStack()
+        if any(not one or one.startswith("-") for one in self._nodes):
+            raise ValueError(f"{kind}:{nodes} does not name its nodes. Example: {kind}:first,second.")
+
+    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[PipePool]:
+        packed = list[PackedBase]()
+        for base in bases:
+            packed.append(one := PackedBase(base))
+            self._closing.callback(one.close)
+
+        def open_pool(node: str) -> PipePool | None:
+            name = f"{self._kind}:{node}"
+            try:
+                pool = PipePool(name, COMMANDS[self._kind](node), packed)
+            except ToolError as error:
+                on_problem(f"{name} is left out: {error}")
+                return None
+            self._closing.callback(pool.close)
+            return pool
+
+        with ThreadPoolExecutor(len(self._nodes)) as threads:
+            return [pool for pool in threads.map(open_pool, self._nodes) if pool is not None]
+
+    def close(self) -> None:
+        self._closing.close()

@@ -1,0 +1,270 @@
+"""Leases at the other end of a pipe: a whole kit runs there, beside its files, and a call is one line each way."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+
+import msgspec
+
+from toolroll.fleet.engines import open_engine
+from toolroll.fleet.lease import Lease
+from toolroll.fleet.lease_orders import LeaseAnswer, LeaseOrder, OpenedLease
+from toolroll.fleet.worker import Ready, WorkerOrder, decode_answer, encode_order
+from toolroll.host.fleet.lease_limits import LeaseLimits
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.host.settings import Settings, load_settings
+from toolroll.kit import Kit
+from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.text.files.changes import Change
+
+if TYPE_CHECKING:
+    from toolroll.fleet.engines.engine import WorkerPool
+    from toolroll.host.fleet.frozen import FrozenCopy
+    from toolroll.host.forks.views import ForkKind
+    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.shell.command_result import Completed
+    from toolroll.services import CallOptions
+    from toolroll.tool import Tool
+
+_SETTINGS = {"servers": "language_servers"}  # options of Kit that have another name in the settings
+_OPTIONS = {"dialect", "mode", "policy", "tools", "servers", "mcp", "environment", "code_mode", "otel"}
+
+
+class NotThere:
+    """A part of a kit that a lease elsewhere does not have."""
+
+    def __get__(self, owner: object, kind: type) -> NoReturn:
+        raise ToolError(ErrorCode.UNSUPPORTED, "A lease on another machine does not have this part of a kit.")
+
+
+class RemoteWorker:
+    """A worker whose leases are used from here. Thread-safe."""
+
+    def __init__(self, pool: WorkerPool, order: WorkerOrder, on_problem: Callable[[str], None]) -> None:
+        """ToolError if it does not start."""
+        self.name = pool.name
+        self.is_gone, self.leases = False, 0
+        self._on_problem = on_problem
+        self._numbers, self._sending = itertools.count(1), threading.Lock()
+        self._waiting: dict[int, tuple[Future[bytes], Progress | None]] = {}
+        self._ready = Future[None]()
+        self._pipe = pool.start()
+        self._reader = threading.Thread(target=self._read, name="toolroll remote", daemon=True)
+        self._reader.start()
+        with suppress(OSError):
+            self._pipe.send(encode_order(order))
+        self._ready.result()
+
+    def _read(self) -> None:
+        for line in self._pipe.lines():
+            with suppress(msgspec.DecodeError, UnicodeError):  # what some library prints
+                self._take(line)
+        self.is_gone = True
+        self._pipe.finish()
+        gone = ToolError(ErrorCode.NETWORK, f"{self.name} is gone ({self._pipe.wait()}). Ask for another lease.")
+        with self._sending:
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for answer, _ in waiting:
+            answer.set_exception(gone)
+        if not self._ready.done():
+            self._ready.set_exception(gone)
+
+    def _take(self, line: bytes) -> None:
+        if not self._ready.done():
+            if isinstance(found := decode_answer(line), Ready):
+                if found.problem:
+                    self._on_problem(f"{self.name}: {found.problem}")
+                self._ready.set_result(None)
+            return
+        answer = msgspec.json.decode(line, type=LeaseAnswer)
+        future, progress = self._waiting.get(answer.number, (Future[bytes](), None))
+        if answer.progress is not None:
+            if progress is not None:
+                progress(*answer.progress)
+            return
+        self._waiting.pop(answer.number, None)
+        if (problem := answer.problem) is not None:
+            future.set_exception(ToolError(problem.code, problem.message, details=problem.details))
+        else:
+            future.set_result(bytes(answer.value))
+
+    def ask(
+        self, lease: int, do: str, given: dict[str, Any], token: CancelToken | None, progress: Progress | None
+    ) -> bytes:
+        """Have something done with a lease; what it gives, as JSON. ToolError as there, or if the worker is gone."""
+        number, answer = next(self._numbers), Future[bytes]()
+        with self._sending:
+            self._waiting[number] = answer, progress
+            if not self.is_gone:
+                with suppress(OSError):
+                    self._pipe.send(encode_order(LeaseOrder(number, lease, do, given)))
+        if self.is_gone and self._waiting.pop(number, None) is not None:
+            raise ToolError(ErrorCode.NETWORK, f"{self.name} is gone. Ask for another lease.")
+        while token is not None and not answer.done():
+            with suppress(TimeoutError):
+                return answer.result(POLL_SECONDS)
+            if token.cancelled or token.remaining() <= 0:
+                with self._sending, suppress(OSError):
+                    self._pipe.send(encode_order(LeaseOrder(number, lease, "cancel")))
+                break
+        return answer.result()
+
+    def close(self) -> None:
+        """Remove its leases, and end it."""
+        with self._sending:
+            self._pipe.finish()
+        self._reader.join()
+
+
+class RemoteLease(Lease):
+    """A lease whose kit runs elsewhere. What is about tools as such (definitions, checks) is answered here."""
+
+    def __init__(self, worker: RemoteWorker, face: Kit, number: int, base: int = 0) -> None:
+        """`face` is a kit with the same tools, on an empty folder."""
+        self._worker, self._face, self.number = worker, face, number
+        self._is_closed = False
+        opened = msgspec.json.decode(self._ask("open", base=base), type=OpenedLease)
+        self._opened = opened
+        self.limits = msgspec.convert(opened.limits, LeaseLimits)
+        worker.leases += 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._face, name)
+
+    before = after = register = unregister = fork = merge = pack = unpack = share_temp = NotThere()
+    resume = add_turn = calls = metrics = context = state_dir = NotThere()
+
+    @property
+    def workspace(self) -> str:
+        """Where it is on its machine."""
+        return self._opened.workspace
+
+    @property
+    def kind(self) -> ForkKind:
+        return self._opened.kind
+
+    @property
+    def is_open(self) -> bool:
+        return not self._is_closed
+
+    def _ask(
+        self, do: str, *, token: CancelToken | None = None, progress: Progress | None = None, **given: Any
+    ) -> bytes:
+        if self._is_closed:
+            raise ToolError(ErrorCode.NOT_FOUND, "This lease was closed. Ask for another one.")
+        more = {"progress": True} if progress is not None else {}
+        return self._worker.ask(self.number, do, given | more, token, progress)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
+    ) -> Result:
+        if "approve" in options:
+            raise ToolError(ErrorCode.UNSUPPORTED, "A lease on another machine cannot ask an approver of this one.")
+        return msgspec.json.decode(self._ask("call", name=name, arguments=arguments, **options), type=Result)
+
+    def exec(self, command: str | Sequence[str], **options: Any) -> Completed:
+        from toolroll.host.shell.command_result import Completed
+
+        done = msgspec.json.decode(self._ask("exec", command=command, **options))
+        streams = {name: base64.b64decode(done[name]) for name in ("stdout", "stderr")}
+        return Completed(**{**done, **streams, "changes": [Change(*one) for one in done["changes"]]})
+
+    def read_bytes(self, path: str) -> bytes:
+        return msgspec.json.decode(self._ask("read_bytes", path=path), type=bytes)
+
+    def write_bytes(self, path: str, data: bytes) -> Change | None:
+        return msgspec.json.decode(self._ask("write_bytes", path=path, data=data), type=Change | None)
+
+    def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
+        entry = {"entry": given.pop("call")} if "call" in given else {}
+        return msgspec.json.decode(self._ask(tool.name, message=message, **given, **entry), type=Result)
+
+    def changes(self) -> list[Change]:
+        return msgspec.json.decode(self._ask("changes"), type=list[Change])
+
+    def describe(self) -> str:
+        return msgspec.json.decode(self._ask("describe"), type=str)
+
+    def diff(self) -> str:
+        return msgspec.json.decode(self._ask("diff"), type=str)
+
+    def drop(self) -> None:
+        """Remove all that it has written; nothing to do where its machine is gone."""
+        if not self._is_closed:
+            with suppress(ToolError):
+                self._ask("close")
+            self._is_closed = True
+            self._worker.leases -= 1
+
+    close = drop
+
+
+class RemotePools:
+    """The nodes of an engine, each with one worker for the leases of a program."""
+
+    def __init__(
+        self,
+        engine: str,
+        frozen: FrozenCopy,
+        limits: Mapping[str, Any],
+        options: dict[str, Any],
+        problems: list[str],
+    ) -> None:
+        """ToolError if no node can be used; what single ones lack is added to `problems`."""
+        settings = _read_options(frozen.path, options)
+        self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
+        with ExitStack() as closing:
+            opened = open_engine(engine)
+            closing.callback(opened.close)
+            pools = opened.open_pools([frozen], problems.append)
+            empty = closing.enter_context(tempfile.TemporaryDirectory(prefix="toolroll-face-"))
+            self._face = Kit(f"{empty}/", state_dir=f"{empty}/.state", settings=settings)
+            closing.callback(self._face.close)
+            closing.callback(self._close_workers)
+            for pool in pools:
+                order = WorkerOrder(f"worker on {pool.name}", 1, list(pool.places), dict(limits), settings)
+                try:
+                    self._workers.append(RemoteWorker(pool, order, problems.append))
+                except ToolError as error:
+                    problems.append(str(error))
+            if not self._workers:
+                raise ToolError(ErrorCode.NETWORK, " ".join(problems) or "The engine has no node.")
+            self._closing = closing.pop_all()
+
+    def lease(self) -> RemoteLease:
+        """A new lease, on the node that has the fewest."""
+        while living := [one for one in self._workers if not one.is_gone]:
+            worker = min(living, key=lambda one: one.leases)
+            try:
+                return RemoteLease(worker, self._face, next(self._numbers))
+            except ToolError:
+                if not worker.is_gone:
+                    raise
+        raise ToolError(ErrorCode.NETWORK, "All nodes of the fleet are gone.")
+
+    def _close_workers(self) -> None:
+        for worker in self._workers:
+            worker.close()
+
+    def close(self) -> None:
+        self._closing.close()
+
+
+def _read_options(base: str, options: dict[str, Any]) -> Settings:
+    """The settings for kits on other machines; ValueError for an option that cannot go there."""
+    settings = options.pop("settings", None) or load_settings(base)
+    for name, value in options.items():
+        if name not in _OPTIONS or (name in ("policy", "dialect", "mcp") and not isinstance(value, str | dict)):
+            raise ValueError(f"The option {name!r} cannot go to another machine as {type(value).__name__}.")
+    given = settings.override(**{_SETTINGS.get(name, name): value for name, value in options.items()})
+    mcp = given.mcp if isinstance(given.mcp, dict) else {}
+    return given.override(mcp=mcp, roots=())

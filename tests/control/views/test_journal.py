@@ -1,0 +1,168 @@
+"""The journal as the console shows it: entries, diffs, undo, rewind, checkpoints, blame."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Kit, ToolError
+from toolroll.control.views import show
+from toolroll.tool import Effect
+
+
+@pytest.fixture
+def ask(kit: Kit) -> Callable[..., dict[str, Any]]:
+    return lambda method, **params: show(kit, method, params)
+
+
+def test_entries_come_in_pages_newest_first_with_their_diffs(kit: Kit, ask: Any) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"}, message="m1")
+    kit.call("edit", {"path": "a.txt", "old": "one", "new": "two"})
+    kit.call("bash", {"command": "printf 'x\\0y' > b.bin; mv a.txt c.txt"})
+    assert ask("checkpoint", name="here")["ok"]
+    page = ask("journal", limit=2)
+    assert [(one["number"], one["tool"], one["checkpoint"], one["message"]) for one in page["entries"]] == [
+        (4, "checkpoint", "here", "console"),
+        (3, "bash", None, ""),
+    ]
+    assert page["entries"][1]["said"].startswith("printf")
+    assert page["more"]
+    rest = ask("journal", before=3, limit=2)
+    assert [(one["number"], one["message"], one["paths"], one["total"]) for one in rest["entries"]] == [
+        (2, "", ["a.txt"], 1),
+        (1, "m1", ["a.txt"], 1),
+    ]
+    assert not rest["more"]
+    (edited,) = ask("journal_entry", number=2)["files"]
+    assert (edited["path"], edited["kind"], edited["diff"]) == ("a.txt", "modified", "@@ -1,1 +1,1 @@\n-one\n+two")
+    files = {one["path"]: one for one in ask("journal_entry", number=3)["files"]}
+    assert (files["b.bin"]["kind"], files["b.bin"]["binary"], files["b.bin"]["diff"]) == ("created", True, "")
+    assert (files["c.txt"]["kind"], files["c.txt"]["origin"], files["c.txt"]["binary"]) == ("renamed", "a.txt", False)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "options"), [("pigo", {}), ("native", {"tools": ["read", "write"]}), ("claude-code", {})]
+)
+def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
+    open_kit: Callable[..., Kit], ws: Path, dialect: str, options: dict[str, Any]
+) -> None:
+    kit = open_kit(dialect, **options)
+    for text in (b"one\n", b"two\n", b"three\n"):
+        kit.write_bytes("a.txt", text)
+    assert show(kit, "undo", {"number": 3})["ok"]
+    assert (ws / "a.txt").read_text() == "two\n"
+    last = show(kit, "journal", {"limit": 3})["entries"]
+    assert [(one["number"], one["tool"], one["message"], one["undo"], one["undone"]) for one in last] == [
+        (4, "undo", "console", True, False),
+        (3, "write_bytes", "", False, True),
+        (2, "write_bytes", "", False, False),
+    ]
+    preview = show(kit, "rewind_preview", {"to": 1})
+    assert (preview["entries"], preview["refused"]) == ([2], [])
+    assert [(one["path"], one["diff"]) for one in preview["files"]] == [("a.txt", "@@ -1,1 +1,1 @@\n-two\n+one")]
+    assert show(kit, "rewind", {"to": 1})["ok"]
+    assert (ws / "a.txt").read_text() == "one\n"
+    assert show(kit, "rewind_preview", {"to": 0})["files"][0]["kind"] == "deleted"
+
+
+def test_a_preview_follows_moves(kit: Kit, ask: Any) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    kit.call("move", {"source": "a.txt", "target": "b.txt"})
+    assert [(one["path"], one["kind"], one["origin"]) for one in ask("rewind_preview", to="1")["files"]] == [
+        ("a.txt", "renamed", "b.txt")
+    ]
+
+
+def test_a_conflict_is_refused_with_the_text_of_the_tool(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    (ws / "a.txt").write_text("by hand\n")
+    refused = ask("undo", number=1)
+    assert not refused["ok"]
+    assert refused["text"] == kit.call("undo").text
+    assert "was changed since entry 1 (write)" in refused["text"]
+    assert ask("rewind_preview", to=0)["refused"] == ["'a.txt' (changed by others since entry 1, write)"]
+    assert not ask("rewind", to="0")["ok"]
+    assert (ws / "a.txt").read_text() == "by hand\n"
+
+
+def test_an_undo_waits_for_a_call_on_the_same_path(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    reached, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def write(ctx: Any) -> None:
+        ctx.files.write("a.txt", b"two\n")
+        reached.set()
+        assert go_on.wait(10)
+
+    def undo() -> None:
+        answers.append(ask("undo", number=1))
+        done.set()
+
+    answers: list[dict[str, Any]] = []
+    call = threading.Thread(target=kit._run, args=("slow", Effect.WRITE, write, "a.txt"))
+    click = threading.Thread(target=undo)
+    call.start()
+    assert reached.wait(10)
+    click.start()
+    assert not done.wait(0.1)
+    go_on.set()
+    call.join(10)
+    click.join(10)
+    assert "was changed since entry 1" in answers[0]["text"]  # the call has ended, and its change is another entry
+    assert (ws / "a.txt").read_text() == "two\n"
+
+
+def test_blame_names_the_entry_of_each_line(kit: Kit, ask: Any, ws: Path) -> None:
+    (ws / "a.txt").write_text("old\n")
+    kit.call("insert", {"path": "a.txt", "line": 1, "content": "new"})
+    assert ask("blame", path="a.txt")["lines"] == [
+        {"line": 1, "number": 1, "text": "new"},
+        {"line": 2, "number": 0, "text": "old"},
+    ]
+
+
+def test_answers_are_bounded(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.exec("for i in $(seq 300); do echo $i > f$i; done")
+    shown = ask("journal_entry", number=1)
+    assert (len(shown["files"]), shown["more"]) == (200, True)
+    row = ask("journal")["entries"][0]
+    assert (len(row["paths"]), row["total"]) == (20, 300)
+    (ws / "long.txt").write_text("x" * 9_000 + "\n" + "y\n" * 6_000)
+    lines = ask("blame", path="long.txt")
+    assert (len(lines["lines"]), len(lines["lines"][0]["text"]), lines["more"]) == (5_000, 500, True)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("journal_entry", {"number": 9}, "The journal has no entry 9."),
+        ("journal_entry", {"number": "9"}, "Expected `int`, got `str`"),
+        ("journal", {"limit": 0}, "Expected `int` >= 1"),
+        ("journal", {"wrong": 1}, "unknown field `wrong`"),
+        ("undo", {}, "missing required field `number`"),
+        ("rewind_preview", {"to": "nowhere"}, "The journal has no point 'nowhere'."),
+        ("blame", {"path": "none.txt"}, "none.txt"),
+        ("blame", {"path": "../x"}, "outside"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence(ask: Any, method: str, params: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolError, match=said.replace("(", "\\(")) as caught:
+        ask(method, **params)
+    assert caught.value.message.endswith((".", "?"))
+
+
+def test_a_workspace_that_was_deleted_loses_nothing(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.call("write", {"path": "sub/a.txt", "content": "one\n"})
+    shutil.rmtree(ws)
+    assert [one["number"] for one in ask("journal")["entries"]] == [1]
+    assert ask("journal_entry", number=1)["files"][0]["path"] == "sub/a.txt"
+    assert not ask("undo", number=1)["ok"]
+    for method in ("forks", "jobs", "todos", "notes", "memory", "library", "usage"):
+        assert ask(method)
+    with pytest.raises(ToolError, match=r"a\.txt"):
+        ask("blame", path="sub/a.txt")

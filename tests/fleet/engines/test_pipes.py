@@ -1,0 +1,124 @@
+"""Workers behind `docker exec` and `kubectl exec`: stand-ins with the same command line run them in other namespaces."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolroll import Fleet, ToolError
+from toolroll.fleet.engines import open_engine
+from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.runtime.launcher import PACKAGE
+
+UNSHARE = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+]
+pytestmark = pytest.mark.skipif(
+    not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="no user namespaces for a stand-in",
+)
+
+# A container "box" has our Python and this toolroll, "bare" has no Python.
+STAND_IN = """\
+#!/bin/sh
+words="$*"
+case "$(basename "$0") $words" in
+  "docker exec -i "*) shift 2; name=$1; shift ;;
+  "kubectl exec -i -n space "*) shift 4; name=$1; shift; [ "$1" = -- ] || exit 64; shift ;;
+  *) echo "unknown: $words" >&2; exit 64 ;;
+esac
+case $name in
+  box) path=BIN:$PATH ;;
+  bare) path=/nowhere; set -- /bin/sh "$2" "$3" ;;
+  *) echo "Error response from daemon: No such container: $name" >&2; exit 1 ;;
+esac
+exec UNSHARE env -i PATH="$path" HOME=ROOT PYTHONPATH=SOURCE "$@"
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home folder of the stand-ins, which are on PATH."""
+    home, bin = tmp_path / "home", tmp_path / "bin"
+    home.mkdir()
+    bin.mkdir()
+    ours = {
+        "BIN": os.path.dirname(sys.executable),
+        "ROOT": str(home),
+        "SOURCE": os.path.dirname(PACKAGE),
+        "UNSHARE": " ".join(UNSHARE),
+    }
+    text = STAND_IN
+    for name, value in ours.items():
+        text = text.replace(name, value)
+    for name in ("docker", "kubectl"):
+        (bin / name).write_text(text)
+        (bin / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return home
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+def test_a_lease_in_a_container(node: Path, ws: Path) -> None:
+    (ws / "a.txt").write_text("one\n")
+    with Fleet(ws, engine="docker:box,none,bare") as fleet:
+        assert sorted(one for one in fleet.problems if "left out" in one) == [
+            "docker:bare is left out: there is no Python 3.11 or newer.",
+            "docker:none is left out: status 1: Error response from daemon: No such container: none",
+        ]
+        lease = fleet.lease()
+        assert any("docker:box: leases are made by" in one for one in fleet.problems) == (lease.kind != "overlay")
+        assert lease.call("read", {"path": "a.txt"}).text == "1\tone"
+        assert lease.workspace.startswith(str(node))
+        assert lease.exec("cat a.txt; echo two > b.txt").stdout == b"one\n"
+        assert "b.txt" in lease.diff()
+        assert files_in(node)
+    assert files_in(node) == []
+    assert sorted(one.name for one in ws.iterdir()) == ["a.txt"]
+
+
+def test_a_base_is_sent_once(node: Path, ws: Path) -> None:
+    (ws / "a.txt").write_text("one\n")
+    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
+    engine = open_engine("kubectl:space/box")
+    (pool,) = engine.open_pools([frozen], problems.append)
+    first = pool.start()
+    (place,) = pool.places
+    engine.close()  # a base could not be sent any more
+    second = pool.start()
+    for pipe in (first, second):
+        assert Path(place.path, "a.txt").read_text() == "one\n"
+        pipe.finish()
+        assert pipe.wait() == "status 0: it said nothing"
+    frozen.close()
+    assert problems == []
+    assert files_in(node) == []
+
+
+@pytest.mark.parametrize("spec", ["ftp:host", "ssh", "ssh:", "ssh:a,,b", "docker:-v", "toolroll"])
+def test_an_engine_that_is_not_known_is_named(spec: str, ws: Path) -> None:
+    with pytest.raises(ValueError, match=spec):
+        Fleet(ws, engine=spec)
+
+
+def test_a_fleet_without_nodes_says_why(node: Path, ws: Path) -> None:
+    with pytest.raises(ToolError, match="No such container: none"):
+        Fleet(ws, engine="docker:none")
+    assert files_in(node.parent / "cache") == []
