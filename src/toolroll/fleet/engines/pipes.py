@@ -29,11 +29,13 @@ _MAX_SAID = 400
 _NO_PYTHON = 97
 # Our own version first: the native packages of this machine fit it.
 _PYTHONS = f"python3.{sys.version_info.minor} python3 python3.14 python3.13 python3.12 python3.11"
-# Finds a Python and has it run the code that comes first through the pipe.
+RUN_SENT_CODE = "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"
+"""Runs the code that comes first through the pipe."""
+# Finds a Python for that.
 _START = f"""\
 for p in {_PYTHONS}; do
   if "$p" -c "import sys; sys.exit(sys.version_info < (3, 11))" </dev/null >/dev/null 2>&1; then
-    exec "$p" -P -c "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"
+    exec "$p" -P -c "{RUN_SENT_CODE}"
   fi
 done
 exit {_NO_PYTHON}"""
@@ -82,7 +84,10 @@ class NodePipe(ProcessPipe):
     def __init__(self, process: ChildProcess, errors: IO[bytes]) -> None:
         super().__init__(process)
         self._errors = errors
-        self.write = self.send
+
+    def write(self, data: bytes) -> None:
+        """Send a part of a base; OSError if the worker has ended."""
+        self.send(data)
 
     def ask(self, kind: type[T]) -> T:
         """The next line; EOFError if it has ended."""
@@ -95,12 +100,17 @@ class NodePipe(ProcessPipe):
         """How it ended, with the last that its client said."""
         how = super().wait()
         self._errors.seek(0)
-        text = self._errors.read().decode(errors="replace").strip()
+        text = self._errors.read().decode(errors="replace")
         self._errors.close()
-        if how == f"status {_NO_PYTHON}":
-            return "there is no Python 3.11 or newer."
-        known = next((said for key, said in _REASONS.items() if key in text), "")
-        return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
+        return explain_end(how, text.strip())
+
+
+def explain_end(how: str, text: str) -> str:
+    """How a worker ended, with the last that was said on stderr."""
+    if how == f"status {_NO_PYTHON}":
+        return "there is no Python 3.11 or newer."
+    known = next((said for key, said in _REASONS.items() if key in text), "")
+    return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
 
 
 class PipePool:
@@ -118,9 +128,12 @@ class PipePool:
             spare, self._spare = self._spare, None
             return spare or self._connect()
 
-    def _connect(self) -> NodePipe:
+    def _open_pipe(self) -> NodePipe:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
-        pipe = NodePipe(start_process(self._words, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+        return NodePipe(start_process(self._words, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+
+    def _connect(self) -> NodePipe:
+        pipe = self._open_pipe()
         late = threading.Timer(_HELLO_SECONDS, pipe.stop)
         late.start()
         try:
@@ -184,7 +197,7 @@ class PipeEngine:
         def open_pool(node: str) -> PipePool | None:
             name = f"{self._kind}:{node}"
             try:
-                pool = PipePool(name, COMMANDS[self._kind](node), packed)
+                pool = self._open_pool(name, node, packed)
             except ToolError as error:
                 on_problem(f"{name} is left out: {error}")
                 return None
@@ -193,6 +206,9 @@ class PipeEngine:
 
         with ThreadPoolExecutor(len(self._nodes)) as threads:
             return [pool for pool in threads.map(open_pool, self._nodes) if pool is not None]
+
+    def _open_pool(self, name: str, node: str, bases: Sequence[PackedBase]) -> PipePool:
+        return PipePool(name, COMMANDS[self._kind](node), bases)
 
     def close(self) -> None:
         self._closing.close()

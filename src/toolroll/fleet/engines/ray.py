@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipePool
+from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipePool, explain_end
 from toolroll.host.fleet import node_processes
 from toolroll.host.fleet.sending import PackedBase
 from toolroll.result import ErrorCode, ToolError
@@ -82,8 +82,8 @@ class RayPipe(NodePipe):
         try:
             status, said = ray.get(self._node.wait.remote(self._number), timeout=_END_SECONDS)
         except RayError:
-            return "its node"
-        return self._explain(f"status {status}", said)
+            return "the loss of its node"
+        return explain_end(f"status {status}", said.strip())
 
 
 class RayPool(PipePool):
@@ -123,8 +123,8 @@ class RayEngine(PipeEngine):
             raise ToolError(ErrorCode.NOT_FOUND, "No node of the Ray cluster has a CPU.")
         super().__init__("ray", ",".join(self._found))
 
-    def _make_pool(self, node: str, bases: Sequence[PackedBase]) -> RayPool:
-        return RayPool(f"ray:{node}", self._found[node], bases)
+    def _open_pool(self, name: str, node: str, bases: Sequence[PackedBase]) -> RayPool:
+        return RayPool(name, self._found[node], bases)
 
     def close(self) -> None:
         super().close()

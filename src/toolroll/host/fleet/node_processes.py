@@ -44,6 +44,7 @@ class NodeProcess:
         except subprocess.TimeoutExpired:
             self.send_signal(signal.SIGKILL)
             status = self.process.wait()
+        self.output.close()
         with self._said as said:
             said.seek(max(0, said.seek(0, os.SEEK_END) - _MAX_SAID))
             return status, said.read().decode(errors="replace")
