@@ -14,6 +14,7 @@ FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
     "control": "control/server",
+    "control/preview": "agent/approval",
     "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "host": "kit services",

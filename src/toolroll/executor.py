@@ -13,7 +13,8 @@ import msgspec
 
 from toolroll.dialect import Bundle, Entry, Profile, Relay, View
 from toolroll.host.approval.auto_run import note
-from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.guard import Guard, run_changed
+from toolroll.host.approval.request import CallChangedError
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
@@ -158,6 +159,7 @@ class Executor:
         view: View | None = None
         bound: dict[str, Any] = {}
         coerced: list[str] = []
+        files = ctx.files
         try:
             entry = self._called.get(call.name)
             if entry is None:
@@ -172,6 +174,9 @@ class Executor:
             bound = view.bind(call.arguments)
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
+        except CallChangedError as changed:
+            ctx.files = files
+            return self._run_changed(changed.arguments, ctx)
         except Exception as error:
             failed = as_tool_error(error)
             if failed is None:
@@ -184,6 +189,14 @@ class Executor:
             result.meta["auto_run"] = ctx.auto_run
         if call.changes or call.notes:
             _add_changes(result, call)
+        return result
+
+    def _run_changed(self, arguments: Mapping[str, Any], ctx: Context) -> Result:
+        """Run the call as the user has changed it: it is checked and judged from the start."""
+        found = self.check(ctx.call.name, arguments)
+        result = run_changed(found.arguments, self._run, dict(arguments), ctx)
+        shown = msgspec.json.encode(arguments, enc_hook=repr).decode()
+        result.text = f"{result.text}\n[The user changed the call: {ctx.call.name} {shown}]"
         return result
 
     def check(self, name: str, given: Arguments) -> Checked:

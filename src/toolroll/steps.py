@@ -64,7 +64,7 @@ class Authorization:
             arguments = view.bind(given)
             action = "" if view.name == call.name else view.name
             does = tool.effects_of(arguments, effects)
-            guard.authorise(call.name, does, given, action)
+            guard.authorise(call.name, does, given, action, editable=True)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
             guard.authorise_paths(call.name, does, given, lambda: paths, action)
             return proceed(ctx, arguments)

@@ -14,9 +14,10 @@ from toolroll.agent.approval import (
     build_prompt,
     make_approver,
     parse_answer,
-    refuse_unasked,
 )
 from toolroll.host.approval.request import ApprovalRequest
+from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.runtime.cancellation import CancelToken
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -29,11 +30,11 @@ def asked(open_kit: Any) -> Any:
         questions: list[ApprovalPrompt] = []
         rest = iter(answers)
 
-        def ask(question: ApprovalPrompt) -> str:
+        def ask(question: ApprovalPrompt, _withdrawn: CancelToken) -> str:
             questions.append(question)
             return next(rest)
 
-        kit: Kit = open_kit(dialect, policy="ask", approve=make_approver(lambda: kit, ask))
+        kit: Kit = open_kit(dialect, policy="ask", approve=make_approver(lambda: kit, ask, WaitingApprovals()))
         return kit, questions
 
     return make
@@ -113,7 +114,8 @@ def test_for_the_session(asked: Any, put: Put) -> None:
 
 
 def test_nobody_is_there(open_kit: Any) -> None:
-    result = open_kit(policy="ask", approve=refuse_unasked).call("write", {"path": "a", "content": "x"})
+    kit = open_kit(policy="ask", approve=make_approver(lambda: kit, None, WaitingApprovals()))
+    result = kit.call("write", {"path": "a", "content": "x"})
     assert result.error.code is ErrorCode.PERMISSION
     assert "The user was not asked, because there is no terminal to ask on" in result.text
     assert "--yes" in result.text

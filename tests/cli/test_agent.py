@@ -20,6 +20,7 @@ from tests.host.models.chat.served import KEY, Say, Served, Step, call
 from toolroll.agent.approval import ApprovalPrompt
 from toolroll.cli import agent
 from toolroll.host.approval.request import CannotAskError
+from toolroll.host.runtime.cancellation import CancelToken
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -80,13 +81,27 @@ def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve
 def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
     asked = ApprovalPrompt("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
-    assert agent._ask(asked) == "s\n"
+    assert agent._ask(asked, CancelToken()) == "s\n"
     assert capsys.readouterr().err == (
         "\nwrite: needs approval\n\npath: a\\u202e.txt\ncontent: x\na\n@@ -1,0 +1,1 @@\n+x\n"
         "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
     )
     with pytest.raises(CannotAskError, match="terminal was closed"):
-        agent._ask(asked)
+        agent._ask(asked, CancelToken())
+
+
+def test_a_question_on_the_terminal_that_was_answered_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    ours, theirs = pty.openpty()
+    withdrawn = CancelToken()
+    withdrawn.cancel()
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        with pytest.raises(CannotAskError, match="answered elsewhere"):
+            agent._ask(ApprovalPrompt("write: needs approval"), withdrawn)
+        os.write(ours, b"n\n")
+        assert agent._ask(ApprovalPrompt("write: needs approval"), withdrawn) == "n\n"
+    os.close(ours)
+    assert "lways: \nIt was answered elsewhere.\n" in capsys.readouterr().err
 
 
 def test_replay_and_print(fast: Run, ws: Path, serve: Any) -> None:

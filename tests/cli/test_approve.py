@@ -10,23 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from toolroll import Effect
-from toolroll.host.approval.request import Answer, ApprovalRequest
-from toolroll.host.approval.waiting import WaitingApprovals
+from tests.waiting import until
+from toolroll import Effect, Kit
+from toolroll.control.client import find_processes
+from toolroll.control.server import ControlServer
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, Refusal
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.state import State
 
 Run = Callable[..., tuple[int, str, str]]
 REQUEST = ApprovalRequest("write", Effect.WRITE, {"path": "a", "content": "one\ntwo"}, "it changes files")
+
+
+def cannot(_withdrawn: CancelToken) -> Answer:
+    raise CannotAskError("no")
 
 
 @pytest.fixture
 def asked(ws: Path, quick: Run) -> Iterator[Future[Answer]]:
     """A request that waits in this workspace."""
     ready, token = threading.Event(), CancelToken()
-    waiting = WaitingApprovals(State.of(str(ws)))
-    with ThreadPoolExecutor() as pool:
-        answer = pool.submit(waiting.ask, REQUEST, token, lambda _id: ready.set(), 30)
+    with Kit(ws) as kit, ControlServer(kit, "mcp") as control, ThreadPoolExecutor() as pool:
+        until(lambda: find_processes(str(ws)))
+        notice = {"preview": lambda _request: "a\n+one", "notice": lambda _id: ready.set()}
+        answer = pool.submit(control.approvals.ask, REQUEST, token, asker=cannot, **notice)
         assert ready.wait(10)
         yield answer
         token.cancel()
@@ -42,16 +48,25 @@ def test_nothing_waits(quick: Run) -> None:
     assert quick("approve", "abc", "once")[2].startswith("toolroll: There is no waiting request 'abc'.")
 
 
-@pytest.mark.parametrize(("word", "answer", "said"), [("once", "once", "allowed"), ("no", False, "declined")])
+@pytest.mark.parametrize(
+    ("words", "answer", "said"),
+    [
+        (["once"], "once", "allowed"),
+        (["no"], Refusal(""), "declined"),
+        (["no", "--reason", "Not today."], Refusal("Not today."), "declined"),
+    ],
+)
 def test_one_is_listed_shown_and_answered(
-    quick: Run, asked: Future[Answer], word: str, answer: Answer, said: str
+    quick: Run, asked: Future[Answer], words: list[str], answer: Answer, said: str
 ) -> None:
     id = waiting_id(quick)
     assert quick("approve")[1].startswith(f"{id}  write: it changes files\n")
-    assert quick("approve", id) == (0, f"{REQUEST.text}\n", "")
+    assert quick("approve", id) == (0, f"{REQUEST.text}\n\na\n+one\n", "")
+    assert "--reason goes with the answer no" in quick("approve", id, "once", "--reason", "x")[2]
     assert "There is no answer 'always'" in quick("approve", id, "always")[2]  # this request can be answered once only
-    assert quick("approve", id, word) == (0, f"{id}: {said}.\n", "")
+    assert quick("approve", id, *words) == (0, f"{id}: {said}.\n", "")
     assert asked.result(10) == answer
+    assert quick("approve", id, *words)[2].startswith(f"toolroll: There is no waiting request '{id}'.")
 
 
 def test_watching_needs_a_terminal(quick: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,20 @@
 import json
 import os
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.waiting import until
-from toolroll import Kit, Policy
+from toolroll import Effect, Kit, Policy, Result
 from toolroll.control.client import ControlClient, ControlError
 from toolroll.control.server import ControlServer
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.host.runtime import user_sockets
+from toolroll.host.runtime.cancellation import CancelToken
 
 TRY = """
 import json, socket, sys
@@ -147,6 +152,77 @@ def test_a_line_that_is_too_long(server: ControlServer, monkeypatch: pytest.Monk
     with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
         raw.sendall(b"x" * 1_001)
         assert "at most 1,000 bytes" in lines.readline()
+
+
+@pytest.fixture
+def asked(kit: Kit, server: ControlServer, client: ControlClient) -> Iterator[Future[Result]]:
+    """A call whose request waits, and that only the control socket answers."""
+
+    def cannot(_withdrawn: CancelToken) -> Answer:
+        raise CannotAskError("no")
+
+    def approve(request: ApprovalRequest) -> Answer:
+        return server.approvals.ask(request, token, asker=cannot, notice=lambda _id: None)
+
+    token = CancelToken()
+    with ThreadPoolExecutor() as pool, Kit(kit.workspace, policy="ask", approve=approve) as other:
+        answer = pool.submit(other.call, "bash", {"command": "touch a && rm -f c"})
+        until(lambda: client.request("approvals")["waiting"])
+        yield answer
+        token.cancel()
+
+
+def send_answer(client: ControlClient, **given: Any) -> dict[str, str]:
+    [shown] = client.request("approvals")["waiting"]
+    answer: dict[str, str] = client.request("answer", **{"id": shown["id"], "digest": shown["digest"], **given})
+    return answer
+
+
+def test_a_request_is_shown_with_its_parts(client: ControlClient, asked: Future[Result]) -> None:
+    [shown] = client.request("approvals")["waiting"]
+    assert [one["text"] for one in shown["parts"]] == ["touch a", "rm -f c"]
+    assert (shown["tool"], shown["effects"], shown["editable"], shown["lasting"]) == ("bash", ["shell"], True, True)
+    assert shown["text"].startswith(shown["title"])
+
+
+def test_an_answer_that_changes_the_call(client: ControlClient, asked: Future[Result], ws: Path) -> None:
+    assert send_answer(client, answer="once", arguments={"command": "touch b"}) == {"state": "applied", "why": ""}
+    assert asked.result(10).ok
+    assert [path.name for path in ws.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "why"),
+    [
+        ({"answer": "yes"}, "refused", "There is no answer 'yes'"),
+        ({"answer": "session", "arguments": {"command": "ls"}}, "refused", "A changed call is allowed once."),
+        ({"answer": "once", "arguments": "ls"}, "refused", "cannot be answered with another call"),
+        ({"answer": "once", "arguments": {"cmd": 1}}, "refused", "The changed call is not valid: "),
+        ({"answer": "once", "digest": "other"}, "changed", "not the request that was shown"),
+        ({"answer": "once", "id": "other"}, "gone", "No such request waits."),
+    ],
+)
+def test_an_answer_that_is_none(
+    client: ControlClient, asked: Future[Result], given: dict[str, Any], state: str, why: str
+) -> None:
+    said = send_answer(client, **given)
+    assert (said["state"], why in said["why"], asked.done()) == (state, True, False)
+
+
+def test_who_subscribes_is_shown_what_waits_and_what_no_longer_does(
+    client: ControlClient, server: ControlServer
+) -> None:
+    client.request("subscribe", events=["approvals"])
+    assert server.approvals.is_watched()
+    request = ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "needs approval")
+    go_on = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(server.approvals.ask, request, CancelToken(), asker=lambda _withdrawn: go_on.wait(10))
+        events = client.events()
+        [shown] = next(events)[1]["waiting"]
+        assert (shown["tool"], shown["lasting"], shown["scope"]) == ("write", False, "")
+        go_on.set()
+        assert (next(events), asked.result(10)) == (("approvals", {"waiting": []}), True)
 
 
 def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: ControlClient) -> None:

@@ -20,7 +20,8 @@ class Client:
     def can(self, capability):
         return capability in self.capabilities
 
-    def request(self, method, params):
+    def request(self, method, params, withdrawn=None):
+        assert withdrawn is None
         self.asked.append((method, params))
         if isinstance(self.answer, Exception):
             raise self.answer

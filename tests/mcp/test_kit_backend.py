@@ -8,8 +8,6 @@ import pytest
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Policy, Token, ToolError, tool
 from toolroll.control.server import ControlServer
-from toolroll.host.approval.waiting import WaitingApprovals
-from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend, list_tools
 
@@ -379,25 +377,26 @@ def test_a_client_can_give_the_conversation(backend):
     assert (found.count("said by assistant"), found.count("said by user")) == (1, 1)
 
 
-def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
+def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path, monkeypatch):
     commands = []
-    state = State(str(tmp_path / "state"))
+    control = ControlServer(None, "mcp")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
 
     def open_kit(folder, approve):
         return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy="ask")
 
-    backend = KitBackend(open_kit, on_waiting=commands.append)
+    backend = KitBackend(open_kit, on_waiting=commands.append, control=control)
     answers = []
     thread = threading.Thread(
         target=lambda: answers.append(backend.call("write", {"path": "a.txt", "content": "x"}, Peer()))
     )
     thread.start()
     until(lambda: commands)
-    waiting = WaitingApprovals(state)
-    [request] = waiting.all()
+    [request] = control.approvals.all()
+    assert request.diff == "a.txt\n@@ -1,0 +1,1 @@\n+x"
     assert commands == [f"toolroll approve -C {ws} {request.id} once"]
     assert not (ws / "a.txt").exists()
-    assert waiting.answer(request, "once")
+    assert control.approvals.answer(request.id, request.digest, "once") == ("applied", "")
     thread.join(10)
     backend.close()
     assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")
@@ -426,7 +425,7 @@ class AskedPeer(Peer):
     def can(self, capability):
         return capability == "elicitation"
 
-    def request(self, _method, params):
+    def request(self, _method, params, **_options):
         self.asked.append(params["message"].splitlines()[2])
         return {"action": "decline"}
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mcp.pipes import META
+from tests.mcp.pipes import META, until
 from toolroll import Context, Effect, Kit, ToolError, tool
+from toolroll.control.server import ControlServer
+from toolroll.host.approval.request import Refusal
 from toolroll.kit import preset
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
@@ -204,6 +206,29 @@ def test_a_question_ends_with_its_call(talk, ws):
     assert not call.is_alive()
     assert [message["id"] for message in one.said if message.get("id") == "w"] == []
     assert list(ws.iterdir()) == []
+
+
+def test_a_question_that_was_answered_elsewhere_is_taken_back(ws, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    control = ControlServer(None, "mcp")
+    backend = KitBackend(lambda _folder, approve: Kit(ws, approve=approve, policy="ask"), control=control)
+    one = Talk(backend)
+    one.start(elicitation={})
+    call = threading.Thread(target=one.ask, args=("tools/call", WRITE, "w"))
+    call.start()
+    until(lambda: any(message.get("method") == "elicitation/create" for message in one.said))
+    [request] = control.approvals.all()
+    assert control.approvals.answer(request.id, request.digest, Refusal("not that file")) == ("applied", "")
+    call.join(10)
+    answer = next(message["result"] for message in one.said if message.get("id") == "w")
+    assert "The user was asked and declined ('not that file'). Do not try it" in answer["content"][0]["text"]
+    until(lambda: any(message.get("method") == "notifications/cancelled" for message in one.said))
+    taken_back = next(one for one in one.said if one.get("method") == "notifications/cancelled")["params"]
+    assert taken_back == {"requestId": "toolroll-1", "reason": "It was answered elsewhere."}
+    one.send({"jsonrpc": "2.0", "id": "toolroll-1", "result": {"action": "accept"}})
+    assert one.logged == [("warning", "The answer 'toolroll-1' came late: the question was answered elsewhere.")]
+    assert list(ws.iterdir()) == []
+    backend.close()
 
 
 def test_a_session_that_closes_answers_its_own_questions(talk, ws):

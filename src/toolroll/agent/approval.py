@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from toolroll.dialect import Relay
-from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, CannotAskError, rows
-from toolroll.policy.effects import Effect
-from toolroll.text.diff import unified
-from toolroll.text.escape import escape_line, escape_text
+from toolroll.control.preview import preview_request
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.runtime.cancellation import CancelToken
 
 if TYPE_CHECKING:
     from toolroll.kit import Kit
@@ -28,7 +28,6 @@ _ANSWERS: dict[str, Answer] = {
 }
 CHOICES = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
 CHOICES_ONCE = "Allow? [y]es, [n]o: "
-_MORE_THAN_FILES = Effect.RUN | Effect.SHELL | Effect.DELETE | Effect.NETWORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,7 @@ class ApprovalPrompt:
 
 def build_prompt(request: ApprovalRequest, kit: Kit) -> ApprovalPrompt:
     """The question for a request: the whole request and, for a change of files, its diff if one can be made."""
-    diff = None
-    if Effect.WRITE in request.effects and not request.effects & _MORE_THAN_FILES:
-        diff = preview_diff(kit, request.name, request.arguments)
-    fits = diff is not None and rows(diff) + request.rows <= MAX_ROWS
-    return ApprovalPrompt(request.text, CHOICES if request.key else CHOICES_ONCE, diff if diff and fits else "")
+    return ApprovalPrompt(request.text, CHOICES if request.key else CHOICES_ONCE, preview_request(request, kit))
 
 
 def parse_answer(text: str) -> Answer | None:
@@ -61,38 +56,26 @@ def refuse_unasked(_request: ApprovalRequest) -> Answer:
     raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
 
 
-def make_approver(kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt], str]) -> Callable[[ApprovalRequest], Answer]:
-    """An approver that asks a person, and repeats the question until the answer has a meaning."""
+def make_approver(
+    kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt, CancelToken], str] | None, approvals: WaitingApprovals
+) -> Callable[[ApprovalRequest], Answer]:
+    """An approver that asks a person, and repeats the question until the answer has a meaning.
+
+    `ask` gets a token that is cancelled when the request was answered elsewhere, such as in the console. Without `ask`
+    there is no terminal.
+    """
+    terminal = threading.Lock()
 
     def approve(request: ApprovalRequest) -> Answer:
-        prompt = build_prompt(request, kit())
-        while (given := parse_answer(ask(prompt))) is None:
-            pass
-        return given
+        def asker(withdrawn: CancelToken) -> Answer:
+            if ask is None:
+                return refuse_unasked(request)
+            with terminal:  # a question that was answered elsewhere leaves it first
+                prompt = build_prompt(request, kit())
+                while (given := parse_answer(ask(prompt, withdrawn))) is None:
+                    withdrawn.check()
+            return given
+
+        return approvals.ask(request, CancelToken(), asker=asker, preview=lambda one: preview_request(one, kit()))
 
     return approve
-
-
-def preview_diff(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | None:
-    """The diff that a call would make, from running it on copies of its files; None if that fails."""
-    from toolroll.host.files.copies import Copies
-    from toolroll.kit import Kit as Rehearsal
-
-    entry = {one.name: one for one in kit.entries()}.get(name)
-    if entry is None or isinstance(entry, Relay):
-        return None
-    view = entry.pick(arguments)
-    paths = view.tool.paths_in(view.bind(arguments))
-    if not paths:
-        return None
-    with Copies(kit.workspace, only=paths) as copies:
-        folder = copies.make("rehearsal")
-        policy = replace(kit.policy, ask=Effect.NONE, rules=())
-        with Rehearsal(folder, kit.dialect, policy=policy, state_dir=copies.state("rehearsal"), tools="all") as there:
-            if not there.call(name, arguments).ok:
-                return None
-        changes = copies.changes("rehearsal")
-    if not changes or any(one.binary for one in changes):
-        return None
-    diffs = ((one.path, unified(one.text(one.before), one.text(one.after))) for one in changes)
-    return "\n".join(f"{escape_line(path)}\n{escape_text(diff)}" for path, diff in diffs)

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from toolroll.agent.presets import Preset
     from toolroll.agent.transcript import Record
     from toolroll.host.approval.guard import Approver
+    from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.host.models.chat.model import ChatModel
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.settings import Settings
     from toolroll.kit import Kit
 
@@ -44,6 +46,7 @@ def run(args: Namespace) -> int:
     from toolroll.agent.transcript import ReplayModel
     from toolroll.control.server import ControlServer
     from toolroll.formats import wire_text
+    from toolroll.host.approval.waiting import WaitingApprovals
 
     records = _read_transcript(args.replay) if args.replay else None
     if args.print:
@@ -54,10 +57,11 @@ def run(args: Namespace) -> int:
         raise UsageError('No task is given. Example: toolroll agent "fix the failing test". See: toolroll agent --help')
     preset = _replay_preset(first) if first else PRESETS[args.preset]
     model: ModelClient = ReplayModel(records) if records else load_model(args.model)
+    approvals = WaitingApprovals()
     with (
         _open_transcript(args.transcript) as write,
-        _open_kit(args, preset) as kit,
-        ControlServer(kit, "agent", client=model.name, show=wire_text),
+        _open_kit(args, preset, approvals) as kit,
+        ControlServer(kit, "agent", client=model.name, show=wire_text, approvals=approvals),
     ):
         watch = [_show_record, *([write] if write else [])]
         agent = Agent(
@@ -146,18 +150,15 @@ def _replay_preset(first: Any) -> Preset:
     return replace(PRESETS[first.preset], style="functions")
 
 
-def _open_kit(args: Namespace, preset: Preset) -> Kit:
-    from toolroll.agent.approval import make_approver, refuse_unasked
+def _open_kit(args: Namespace, preset: Preset, approvals: WaitingApprovals) -> Kit:
+    from toolroll.agent.approval import make_approver
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     dialect = args.dialect or preset.dialect
     tools = preset.tools if dialect == preset.dialect else None
-    approve: Approver = refuse_unasked
-    if args.yes:
-        approve = _allow
-    elif sys.stdin.isatty() and sys.stderr.isatty():
-        approve = make_approver(lambda: kit, _ask)
+    ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+    approve: Approver = _allow if args.yes else make_approver(lambda: kit, ask, approvals)
     settings = build_settings(args, "standard" if args.yes else "ask")
     try:
         kit = make_kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
@@ -172,8 +173,11 @@ def _allow(_request: object) -> bool:
     return True
 
 
-def _ask(prompt: ApprovalPrompt) -> str:
+def _ask(prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
+    import select
+
     from toolroll.host.approval.request import CannotAskError
+    from toolroll.host.runtime.cancellation import POLL_SECONDS
 
     stream = sys.stderr
     title, _, rest = prompt.text.partition("\n")
@@ -181,6 +185,10 @@ def _ask(prompt: ApprovalPrompt) -> str:
     for line in visible(prompt.diff, stream).split("\n") if prompt.diff else ():
         print(coloured(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), stream), file=stream)
     print(prompt.choices, end="", file=stream, flush=True)
+    while sys.stdin.isatty() and not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
+        if withdrawn.cancelled:
+            print("\nIt was answered elsewhere.", file=stream)
+            raise CannotAskError("it was answered elsewhere")
     if not (line := sys.stdin.readline()):
         raise CannotAskError("the terminal was closed")
     return line

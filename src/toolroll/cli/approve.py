@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError, one_of
@@ -13,94 +14,110 @@ from toolroll.cli.options import JSON, WORKSPACE, cannot_open
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.approval.request import Answer
-    from toolroll.host.approval.waiting import WaitingApprovals, WaitingRequest
-
 _LOOK_S = 0.5
-_GONE = "The request does not wait any more: nothing took the answer."
+_ANSWERS = ("once", "session", "always", "no")
+Waiting = dict[str, tuple[str, dict[str, Any]]]
+"""By the id of the request: the process that asks, and what it shows."""
 
 
 def run(args: Namespace) -> int:
     """Answer one request that is named, or each that waits on a terminal, or list them."""
-    waiting = _waiting(args)
-    found = {one.id: one for one in waiting.all()}
+    found = _find(args)
+    if args.reason is not None and args.answer != "no":
+        raise UsageError("--reason goes with the answer no.")
     if args.id:
-        request = found[one_of("waiting request", args.id, found)]
+        process, request = found[one_of("waiting request", args.id, found)]
         if args.answer is None:
-            print(request.text)
+            _show(request)
             return 0
-        return _answer(waiting, request, _parse(args.answer, request))
+        known = _ANSWERS if request["lasting"] else ("once", "no")
+        return _answer(process, request, one_of("answer", args.answer, known), args.reason or "")
     if args.answer is not None:
         raise UsageError("Name the request that is answered. `toolroll approve` lists those that wait.")
     if args.json or not sys.stdin.isatty():
         if args.watch:
             raise UsageError("--watch asks on a terminal, which stdin is not. Leave it out to list what waits.")
-        return _list(list(found.values()), args.json)
+        return _list([request for _, request in found.values()], args.json)
     try:
-        return _ask_all(waiting, watch=args.watch)
+        return _ask_all(args)
     except EOFError:  # Ctrl-D
         print()
         return 0
 
 
-def _list(found: list[WaitingRequest], as_json: bool) -> int:
+def _list(found: list[dict[str, Any]], as_json: bool) -> int:
     if as_json:
-        screen.show_json([{"id": one.id, "tool": one.tool, "text": one.text, "asked": one.asked} for one in found])
+        screen.show_json([{name: one[name] for name in ("id", "tool", "text", "diff", "asked")} for one in found])
         return 0
     for one in found:
-        print(f"{one.id}  {one.text.splitlines()[0]}")
+        print(f"{one['id']}  {one['title']}")
     print("Answer with: toolroll approve ID once|session|always|no" if found else "Nothing waits for an answer here.")
     return 0
 
 
-def _ask_all(waiting: WaitingApprovals, *, watch: bool) -> int:
-    """Ask on the terminal about each request; with `watch`, until the user ends it."""
+def _show(request: dict[str, Any]) -> None:
+    print(request["text"])
+    if request["diff"]:
+        print()
+        screen.show(request["diff"], diff=True)
+
+
+def _ask_all(args: Namespace) -> int:
+    """Ask on the terminal about each request; with `--watch`, until the user ends it."""
     from toolroll.agent.approval import CHOICES, CHOICES_ONCE, parse_answer
 
     asked: set[str] = set()
-    if watch:
+    if args.watch:
         print("Waiting for requests. Ctrl-C ends this, and declines nothing.")
     while True:
-        for one in waiting.all():
-            if one.id in asked:
+        for id, (process, one) in _find(args).items():
+            if id in asked:
                 continue
-            asked.add(one.id)
-            print(f"\n{one.text}\n")
-            while (given := parse_answer(input(CHOICES if one.lasting else CHOICES_ONCE))) is None:
+            asked.add(id)
+            print()
+            _show(one)
+            print()
+            while (given := parse_answer(input(CHOICES if one["lasting"] else CHOICES_ONCE))) is None:
                 pass
-            _answer(waiting, one, given)
-        if not watch:
+            _answer(process, one, "once" if given is True else "no" if given is False else str(given), "")
+        if not args.watch:
             if not asked:
                 print("Nothing waits for an answer here. --watch waits for requests.")
             return 0
         time.sleep(_LOOK_S)
 
 
-def _parse(text: str, request: WaitingRequest) -> Answer:
-    answers: dict[str, Answer] = {"once": "once", "no": False}
-    if request.lasting:
-        answers |= {"session": "session", "always": "always"}
-    return answers[one_of("answer", text, answers)]
+def _answer(process: str, request: dict[str, Any], word: str, reason: str) -> int:
+    from toolroll.control.client import ControlClient
 
-
-def _answer(waiting: WaitingApprovals, request: WaitingRequest, given: Answer) -> int:
-    if waiting.answer(request, given):
-        print(f"{request.id}: {'allowed' if given else 'declined'}.")
+    shown = {"id": request["id"], "digest": request["digest"]}
+    try:
+        with ControlClient(process) as client:
+            found = client.request("answer", **shown, answer=word, reason=reason)
+    except OSError:
+        found = {"state": "gone", "why": "The process that asked has ended: nothing took the answer."}
+    if found["state"] == "applied":
+        print(f"{request['id']}: {'declined' if word == 'no' else 'allowed'}.")
         return 0
-    print(_GONE, file=sys.stderr)
+    screen.complain(found["why"])
     return 1
 
 
-def _waiting(args: Namespace) -> WaitingApprovals:
-    from toolroll.host.approval.waiting import WaitingApprovals
+def _find(args: Namespace) -> Waiting:
+    """What waits in the workspace, the oldest first."""
+    from toolroll.control.client import ControlClient, ControlError, find_processes
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.state import State
 
     try:
         with Root(args.workspace) as root:
-            return WaitingApprovals(State.of(root.path))
+            workspace = root.path
     except OSError as error:
         raise cannot_open(args.workspace, error) from None
+    found: Waiting = {}
+    for process in find_processes(workspace):
+        with suppress(OSError, ControlError), ControlClient(process["id"]) as client:
+            found |= {one["id"]: (process["id"], one) for one in client.request("approvals")["waiting"]}
+    return found
 
 
 COMMAND = Command(
@@ -110,6 +127,7 @@ COMMAND = Command(
     (
         Option(("id",), "Only this request; without an answer, show it.", "ID", many=False),
         Option(("answer",), "once, session, always or no.", "ANSWER", many=False),
+        Option(("--reason",), "With no: why, for the model to read.", "TEXT"),
         Option(("--watch",), "Wait for requests, until Ctrl-C."),
         WORKSPACE,
         JSON,

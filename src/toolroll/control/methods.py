@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.control.calls import LiveCalls
 from toolroll.control.views import VIEWS, show
+from toolroll.host.approval.request import Answer, ChangedCall, Refusal
+from toolroll.host.approval.waiting import WaitingApprovals, WaitingRequest
 
 if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 _MAX_LISTED_CALLS = 1_000
+_MAX_REASON_CHARS = 2_000
 Params = dict[str, Any]
 
 
@@ -25,6 +28,7 @@ class Hands:
     kind: str
     client: str
     calls: LiveCalls
+    approvals: WaitingApprovals
     current_kit: Kit | None = None
     started: float = field(default_factory=time.time)
 
@@ -71,6 +75,45 @@ def call_text(hands: Hands, params: Params) -> Params:
     return hands.calls.text_of(number(params, "seq"))
 
 
+def list_approvals(hands: Hands, _params: Params) -> Params:
+    """What waits for an answer."""
+    return {"waiting": hands.approvals.all()}
+
+
+def answer(hands: Hands, params: Params) -> Params:
+    """Answer a request as it was shown; says what became of the answer."""
+    id, digest = str(params.get("id")), str(params.get("digest"))
+    found = next((one for one in hands.approvals.all() if one.id == id), None)
+    try:
+        given = _read_answer(hands, params, found)
+    except ValueError as error:
+        return {"state": "refused", "why": str(error)}
+    state, why = hands.approvals.answer(id, digest, given)
+    return {"state": state, "why": why}
+
+
+def _read_answer(hands: Hands, params: Params, found: WaitingRequest | None) -> Answer:
+    """The answer of these parameters; ValueError if the request cannot be answered so."""
+    word, arguments, reason = params.get("answer"), params.get("arguments"), params.get("reason") or ""
+    if word not in ("once", "session", "always", "no"):
+        raise ValueError(f"There is no answer {word!r}. There are: once, session, always, no.")
+    if word == "no":
+        return Refusal(str(reason)[:_MAX_REASON_CHARS])
+    if found is None:  # there is nothing to answer: that is said
+        return False
+    if arguments is not None:
+        if word != "once" or not found.editable or not isinstance(arguments, dict):
+            raise ValueError("This request cannot be answered with another call. A changed call is allowed once.")
+        checked = hands.kit.check(found.tool, arguments)
+        if not checked.ok:
+            raise ValueError(f"The changed call is not valid: {' '.join(checked.faults)}")
+        return ChangedCall(arguments)
+    if word != "once" and not found.lasting:
+        raise ValueError("This request can be allowed only once.")
+    lasting: Answer = word
+    return lasting
+
+
 def number(params: Params, name: str, default: int | None = None) -> int:
     """A parameter that is a number; ValueError if it is missing or no number."""
     found = params.get(name, default)
@@ -83,6 +126,8 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "hello": hello,
     "calls": list_calls,
     "call_text": call_text,
+    "approvals": list_approvals,
+    "answer": answer,
 }
 
 

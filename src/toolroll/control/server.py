@@ -16,6 +16,7 @@ import msgspec
 
 from toolroll.control.calls import LiveCall, LiveCalls
 from toolroll.control.methods import Hands, Params, find_method, number
+from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
@@ -47,12 +48,17 @@ class ControlServer:
         kind: str,
         *,
         client: str = "",
+        approvals: WaitingApprovals | None = None,
         show: Callable[[Result], str] | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
         """`show` gives the text of a result that the model sees; `warn` gets a sentence if there is no socket."""
         self.calls = LiveCalls(show)
-        self.hands = Hands(f"{PREFIX}{os.getpid()}-{os.urandom(3).hex()}", kind, client, self.calls)
+        self.approvals = approvals or WaitingApprovals()
+        name = f"{PREFIX}{os.getpid()}-{os.urandom(3).hex()}"
+        self.hands = Hands(name, kind, client, self.calls, self.approvals)
+        self.approvals.is_watched = lambda: self.has_subscriber("approvals")
+        self.approvals.on_change = lambda: self.publish("approvals", self._list_approvals)
         self._warn = warn or _write_warning
         self._lock = threading.Lock()
         self._subscribers: tuple[_Connection, ...] = ()
@@ -74,7 +80,7 @@ class ControlServer:
             threading.Thread(target=self._run, name="toolroll-control", daemon=True).start()
 
     def publish(self, event: str, data: Any) -> None:
-        """Send an event to all who have subscribed to it; returns at once."""
+        """Send an event to all who have subscribed to it; returns at once. Data that is a function is called later."""
         for one in self._subscribers:
             one.put(event, data)
 
@@ -159,6 +165,9 @@ class ControlServer:
         with self._lock:
             self._subscribers = tuple(one for one in self._subscribers if one is not connection)
             self.calls.listeners = (self._on_call,) if self._subscribers else ()
+
+    def _list_approvals(self) -> Params:
+        return {"waiting": self.approvals.all()}
 
     def _on_call(self, call: LiveCall) -> None:
         self.publish("call", call)
@@ -276,7 +285,8 @@ class _Connection:
             self._came.clear()
             while self._queued and not self._closed:
                 event, data = self._queued.popleft()
-                self.send({"event": event, "data": data.to_dict() if isinstance(data, LiveCall) else data})
+                made = data.to_dict() if isinstance(data, LiveCall) else data() if callable(data) else data
+                self.send({"event": event, "data": made})
 
 
 def _shut(one: socket.socket) -> None:

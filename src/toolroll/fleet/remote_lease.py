@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import msgspec
 
-from toolroll.fleet.engines import open_engine
+from toolroll.fleet import engines
 from toolroll.fleet.lease import Lease
 from toolroll.fleet.lease_orders import LeaseAnswer, LeaseOrder, OpenedLease
 from toolroll.fleet.worker import Ready, WorkerOrder, decode_answer, encode_order
@@ -223,9 +223,9 @@ class RemotePools:
         settings = _read_options(frozen.path, options)
         self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
         with ExitStack() as closing:
-            opened = open_engine(engine)
-            closing.callback(opened.close)
-            pools = opened.open_pools([frozen], problems.append)
+            chosen = engines.open_engine(engine)
+            closing.callback(chosen.close)
+            pools = chosen.open_pools([frozen], problems.append)
             empty = closing.enter_context(tempfile.TemporaryDirectory(prefix="toolroll-face-"))
             self._face = Kit(f"{empty}/", state_dir=f"{empty}/.state", settings=settings)
             closing.callback(self._face.close)

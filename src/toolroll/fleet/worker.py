@@ -76,6 +76,11 @@ def serve(
         with lock:
             write(msgspec.json.encode(row) + b"\n")
 
+    def run(given: TaskOrder) -> None:
+        result = run_task(given.task, pools[given.base].lease, run_agent)
+        result.attempt, result.worker = given.attempt, order.name
+        say(result)
+
     with ExitStack() as closing:
         pools = [PoolKit(one.path, one.state, order.limits, settings=order.settings) for one in order.bases]
         for pool in pools:
@@ -84,24 +89,24 @@ def serve(
         desk = LeaseDesk(pools, say)
         closing.callback(desk.close)
         say(_try_lease(pools[0], why_no_overlays))
+        _take_orders(source, order.width, run, desk, closing)
 
-        def run(given: TaskOrder) -> None:
-            result = run_task(given.task, pools[given.base].lease, run_agent)
-            result.attempt, result.worker = given.attempt, order.name
-            say(result)
 
-        with ThreadPoolExecutor(order.width) as patient, ThreadPoolExecutor(min(order.width, _MAX_BUSY)) as busy:
-            try:
-                for line in source:
-                    given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
-                    if isinstance(given, LeaseOrder):
-                        desk.take(given)
-                    else:
-                        (patient if given.task.agent else busy).submit(run, given)
-            finally:  # all is done, or nobody waits for it any more: what has begun ends with its kit
-                for threads in (patient, busy):
-                    threads.shutdown(wait=False, cancel_futures=True)
-                closing.close()
+def _take_orders(
+    source: Iterable[bytes], width: int, run: Callable[[TaskOrder], None], desk: LeaseDesk, closing: ExitStack
+) -> None:
+    with ThreadPoolExecutor(width) as patient, ThreadPoolExecutor(min(width, _MAX_BUSY)) as busy:
+        try:
+            for line in source:
+                given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
+                if isinstance(given, LeaseOrder):
+                    desk.take(given)
+                else:
+                    (patient if given.task.agent else busy).submit(run, given)
+        finally:  # all is done, or nobody waits for it any more: what has begun ends with its kit
+            for threads in (patient, busy):
+                threads.shutdown(wait=False, cancel_futures=True)
+            closing.close()
 
 
 def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, Peer
 from toolroll.result import ErrorCode, ToolError
 
@@ -12,13 +13,16 @@ _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", 
 _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"
 
 
-def ask(request: ApprovalRequest, peer: Peer | None) -> Answer:
-    """Ask the user to approve a request; CannotAskError when the client cannot ask."""
+def ask(request: ApprovalRequest, peer: Peer | None, withdrawn: CancelToken | None = None) -> Answer:
+    """Ask the user to approve a request; CannotAskError when the client cannot ask.
+
+    The question is taken back when `withdrawn` is cancelled.
+    """
     if peer is None or not peer.can("elicitation"):
         raise CannotAskError(_NO_ELICITATION)
     params = {"mode": "form", "message": question(request), "requestedSchema": _form(request)}
     try:
-        answer = peer.request("elicitation/create", params)
+        answer = peer.request("elicitation/create", params, withdrawn=withdrawn)
     except ToolError as error:
         if error.code is ErrorCode.CANCELLED:
             raise

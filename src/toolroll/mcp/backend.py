@@ -29,10 +29,11 @@ class Peer(Protocol):
     def can(self, capability: str) -> bool:
         """True when the client supports "elicitation", "roots" or "sampling"."""
 
-    def request(self, method: str, params: Item) -> Item:
+    def request(self, method: str, params: Item, *, withdrawn: CancelToken | None = None) -> Item:
         """Send a request to the client and wait for its result, in a worker thread.
 
-        Raises ToolError when the client cannot answer, refuses, or goes away first.
+        Raises ToolError when the client cannot answer, refuses, or goes away first, and when the request is cancelled
+        by `withdrawn`; the client is told that.
         """
 
     def notify(self, method: str, params: Item) -> None:

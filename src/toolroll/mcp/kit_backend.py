@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolroll.catalogue import Choice
     from toolroll.control.server import ControlServer
     from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
+    from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.kit import Kit
 
 _MAX_LISTED_OUTPUTS = 100
@@ -343,33 +344,37 @@ class KitBackend:
         kit.close()
 
     def _approve(self, request: ApprovalRequest) -> Answer:
-        from toolroll.host.approval.request import CannotAskError
         from toolroll.mcp import approval
 
         peer = self._peer.get()
         if peer is None and (self._one_client or len(self._calling) == 1):  # what a command does, while its call waits
             peer = next(reversed(self._calling), None)
-        try:
+        if peer is None or self._control is None:
             return approval.ask(request, peer)
-        except CannotAskError:
-            if peer is None or self._on_waiting is None:
-                raise
-        return self._wait_for_approval(request, peer, self._on_waiting)
+        return self._wait_for_approval(request, peer, self._control.approvals)
 
-    def _wait_for_approval(self, request: ApprovalRequest, peer: Peer, on_waiting: Callable[[str], None]) -> Answer:
+    def _wait_for_approval(self, request: ApprovalRequest, peer: Peer, approvals: WaitingApprovals) -> Answer:
+        """Wait for the first answer: of the client's user, or from elsewhere."""
         import shlex
 
-        from toolroll.host.approval.waiting import WaitingApprovals
-        from toolroll.host.runtime.state import State
+        from toolroll.control.preview import preview_request
+        from toolroll.mcp import approval
 
-        kit = self._in_use[peer.token]
+        kit, on_waiting = self._in_use[peer.token], self._on_waiting
 
         def notice(id: str) -> None:
             command = f"toolroll approve -C {shlex.quote(kit.workspace)} {id} once"
-            on_waiting(command)
             peer.progress(0, None, f"Waiting for approval: {command}")
+            if on_waiting is not None:
+                on_waiting(command)
 
-        return WaitingApprovals(State(kit.state_dir)).ask(request, peer.token, notice)
+        return approvals.ask(
+            request,
+            peer.token,
+            asker=lambda withdrawn: approval.ask(request, peer, withdrawn),
+            preview=lambda one: preview_request(one, kit),
+            notice=notice if on_waiting is not None else None,
+        )
 
     def _notify(self, kind: ListKind) -> None:
         for changed in tuple(self._watchers):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item
 from toolroll.mcp.methods import RpcRequest
 from toolroll.mcp.wire import RpcMessage, encode
@@ -18,7 +19,8 @@ _PROGRESS_INTERVAL_S = 0.05
 
 Send = Callable[[Any], None]
 Then = Callable[[RpcMessage | None], None]
-Ask = Callable[[str, Item, Then], None]
+Ask = Callable[[str, Item, Then], Callable[[], None]]
+"""Sends a request to the client; returns a function that takes it back."""
 
 
 class InputRequiredError(Exception):
@@ -47,7 +49,7 @@ class StdioPeer:
     def can(self, capability: str) -> bool:
         return isinstance(self._capabilities.get(capability), dict)
 
-    def request(self, method: str, params: Item) -> Item:
+    def request(self, method: str, params: Item, *, withdrawn: CancelToken | None = None) -> Item:
         if self._ask is None:
             return self._given_answer(method, params)
         came = threading.Event()
@@ -57,9 +59,12 @@ class StdioPeer:
             answers.append(message)
             came.set()
 
-        self._ask(method, params, then)
+        take_back = self._ask(method, params, then)
         while not came.wait(_POLL_S):
             self.token.check()
+            if withdrawn is not None and withdrawn.cancelled:
+                take_back()
+                withdrawn.check()
         answer = answers[0]
         if answer is None:
             raise ToolError(ErrorCode.CANCELLED, "The client has gone.")

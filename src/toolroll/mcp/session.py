@@ -56,6 +56,7 @@ class StdioSession:
         self._running: dict[Id, RpcRequest] = {}
         self._answering: dict[int, str] = {}  # methods whose answer is being sent
         self._questions: dict[str, Then] = {}
+        self._withdrawn: set[str] = set()  # questions that were answered elsewhere
         self._question_ids = itertools.count(1)
         self._listeners: dict[Id, frozenset[str]] = {}
         self._lock = threading.Lock()
@@ -140,7 +141,9 @@ class StdioSession:
         with self._lock:
             then = self._questions.pop(str(message.id), None)
         if then is None:
-            self._log("warning", f"Nothing was asked that {message.id!r} could answer.")
+            late = f"The answer {message.id!r} came late: the question was answered elsewhere."
+            never = f"Nothing was asked that {message.id!r} could answer."
+            self._log("warning", late if str(message.id) in self._withdrawn else never)
         else:
             then(message)
 
@@ -250,11 +253,21 @@ class StdioSession:
 
         self._ask("roots/list", {}, then)
 
-    def _ask(self, method: str, params: Item, then: Then) -> None:
+    def _ask(self, method: str, params: Item, then: Then) -> Callable[[], None]:
         id = f"toolroll-{next(self._question_ids)}"
         with self._lock:
             self._questions[id] = then
         self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+        def take_back() -> None:
+            with self._lock:
+                asked = self._questions.pop(id, None)
+                self._withdrawn.add(id)
+            if asked is not None:
+                why = {"requestId": id, "reason": "It was answered elsewhere."}
+                self._send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why})
+
+        return take_back
 
     def _on_list_changed(self, kind: ListKind) -> None:
         if kind == "tools":

@@ -1,5 +1,6 @@
 """The approver: what it is asked, and what its answers are good for."""
 
+import json
 import threading
 from dataclasses import FrozenInstanceError, replace
 
@@ -7,6 +8,7 @@ import pytest
 
 from toolroll import Effect, ToolError
 from toolroll.host.approval.guard import ApprovalRequest, CannotAskError, Consent, Guard
+from toolroll.host.approval.request import ChangedCall, Refusal
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
 
@@ -115,6 +117,8 @@ NOT_ASKED = "The user was not asked, because"
         ("deny", DECLINED),
         ("yes", DECLINED),
         (0, DECLINED),
+        (Refusal(" "), DECLINED),
+        (Refusal("use {a.txt}\n"), "The user was asked and declined ('use {a.txt}'). Do not try it in another way"),
         (CannotAskError("the screen is off."), f"{NOT_ASKED} the screen is off. Go on without it"),
         (EOFError(), f"{NOT_ASKED} asking failed (EOFError)"),
         (TimeoutError(), f"{NOT_ASKED} asking failed (TimeoutError)"),
@@ -160,6 +164,58 @@ def test_one_answer_serves_those_who_wait_for_it(open_kit):
     for one in calls:
         one.join(20)
     assert len(seen) == 1
+
+
+# A call that the person has changed.
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "changed"),
+    [
+        ("bash", {"command": "touch a"}, {"command": "touch b"}),
+        ("write", {"path": "a", "content": "x"}, {"path": "b", "content": "x"}),
+        ("call_tool", {"name": "write", "arguments": {"path": "a", "content": "x"}}, {"path": "b", "content": "y"}),
+    ],
+)
+def test_a_changed_call_runs_in_place_of_the_first(kit_that, asked, ws, name, given, changed):
+    result = kit_that(ChangedCall(changed), policy="ask").call(name, given)
+    assert (result.ok, len(asked), [path.name for path in ws.iterdir()]) == (True, 1, ["b"])
+    tool = "write" if name == "call_tool" else name
+    assert result.text.endswith(f"[The user changed the call: {tool} {json.dumps(changed, separators=(',', ':'))}]")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"command": "sudo touch b"}, "SecurityError"),
+        ({"command": "git push"}, "SecurityError"),
+        ({"cmmand": 3}, "ValidationError"),
+        ({"command": "touch " + "b" * 100_000}, "TooLarge"),
+    ],
+)
+def test_a_changed_call_is_judged_from_the_start(kit_that, asked, ws, changed, said):
+    policy = replace(ASK, rules=(Rule("deny", command=("git", "push")),))
+    result = kit_that(ChangedCall(changed), policy=policy).call("bash", {"command": "touch a"})
+    assert (result.error.code, len(asked), list(ws.iterdir())) == (said, 1, [])
+    assert "[The user changed the call: bash " in result.text
+
+
+def test_a_changed_call_is_allowed_once(kit_that, asked):
+    kit = kit_that(ChangedCall({"command": "touch b"}), False, False)
+    assert [run(kit, "touch a"), run(kit, "touch b"), run(kit, "touch a")] == ["ok", *["PermissionDenied"] * 2]
+    assert asked == [("touch a",), ("touch b",), ("touch a",)]
+
+
+def test_a_hook_that_changes_a_changed_call_is_asked_about(kit_that, asked, ws):
+    kit = kit_that(ChangedCall({"command": "touch b"}), False)
+    kit.before(lambda call: {"command": "touch c"} if call.arguments["command"] == "touch b" else None)
+    assert run(kit, "touch a") == "PermissionDenied"
+    assert (asked, list(ws.iterdir())) == ([("touch a",), ("touch c",)], [])
+
+
+def test_what_is_not_a_whole_call_cannot_be_changed():
+    request = ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "is run by direnv")
+    assert Guard(Policy(), "code", lambda _: ChangedCall({"path": "b"})).ask(request) is Consent.DECLINED
 
 
 # Questions of their own kind.

@@ -1,25 +1,35 @@
-"""Requests that wait for another process to answer them."""
+"""Requests that wait: the first answer counts, from wherever it comes, and only for what was shown."""
 
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.waiting import until
 from toolroll import Effect, ToolError
 from toolroll.host.approval import waiting as module
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
-from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, Refusal
+from toolroll.host.approval.waiting import CommandPart, WaitingApprovals, WaitingRequest
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.state import State
 
-REQUEST = ApprovalRequest("bash", Effect.SHELL, {"command": "make"}, "it runs", key=("command", "make"), covers="this")
+REQUEST = ApprovalRequest(
+    "bash",
+    Effect.SHELL,
+    {"command": "make\u200b; rm x"},
+    "it runs",
+    runs=("make\u200b; rm x",),
+    key=("command", "make"),
+    covers="this",
+    parts=(("make\u200b", "it is not known"), ("rm x", "it removes")),
+    editable=True,
+)
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> str:
-    return str(tmp_path / "state")
+def approvals() -> WaitingApprovals:
+    return WaitingApprovals()
 
 
 @pytest.fixture
@@ -28,69 +38,116 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield one
 
 
-def ask(pool: ThreadPoolExecutor, state: str, token: CancelToken | None = None) -> Future[Answer]:
+def cannot(_withdrawn: CancelToken) -> Answer:
+    raise CannotAskError("the client cannot ask")
+
+
+def ask(pool: ThreadPoolExecutor, approvals: WaitingApprovals, **options: Any) -> tuple[Future[Answer], WaitingRequest]:
+    """A request that nobody asks about, so that it waits for an answer from elsewhere."""
     ready = threading.Event()
-    asking = WaitingApprovals(State(state))
-    future = pool.submit(asking.ask, REQUEST, token or CancelToken(), lambda _id: ready.set(), 20)
+    options = {"asker": cannot, "notice": lambda _id: ready.set(), **options}
+    future = pool.submit(approvals.ask, REQUEST, options.pop("token", CancelToken()), **options)
     assert ready.wait(10)
-    return future
+    return future, approvals.all()[-1]
 
 
-@pytest.mark.parametrize("answer", ["once", "session", "always", False])
-def test_the_answer_of_another_process(pool: ThreadPoolExecutor, state: str, answer: Answer) -> None:
-    asked = ask(pool, state)
-    other = WaitingApprovals(State(state))
-    [request] = other.all()
-    assert (request.tool, request.text, request.lasting) == ("bash", REQUEST.text, True)
-    assert other.answer(request, answer)
+def test_what_is_shown(pool: ThreadPoolExecutor, approvals: WaitingApprovals) -> None:
+    asked, shown = ask(pool, approvals, preview=lambda request: f"diff of {request.name}")
+    assert (shown.tool, shown.title, shown.text) == ("bash", "bash: it runs", REQUEST.text)
+    assert (shown.diff, shown.arguments) == ("diff of bash", REQUEST.arguments)
+    assert shown.runs == ("make\\u200b; rm x",)
+    assert shown.parts == (CommandPart("make\\u200b", "it is not known"), CommandPart("rm x", "it removes"))
+    assert (shown.effects, shown.lasting, shown.scope, shown.editable) == (("shell",), True, "this", True)
+    assert 290 < shown.ends - shown.asked <= 301
+    assert approvals.all() == [shown]
+    approvals.answer(shown.id, shown.digest, False)
+    assert asked.result(10) is False
+
+
+@pytest.mark.parametrize("answer", ["once", "session", "always", False, Refusal("not now")])
+def test_an_answer_from_elsewhere(pool: ThreadPoolExecutor, approvals: WaitingApprovals, answer: Answer) -> None:
+    asked, shown = ask(pool, approvals)
+    assert approvals.answer(shown.id, shown.digest, answer) == ("applied", "")
     assert asked.result(10) == answer
-    assert other.all() == []
-    assert not other.answer(request, True)
-    assert list(Path(state, "approvals").iterdir()) == []
+    assert approvals.all() == []
+    assert approvals.answer(shown.id, shown.digest, True)[0] == "late"
+    assert approvals.answer("other", shown.digest, True)[0] == "gone"
 
 
-def test_several_wait_and_each_gets_its_own_answer(pool: ThreadPoolExecutor, state: str) -> None:
-    first, second = ask(pool, state), ask(pool, state)
-    other = WaitingApprovals(State(state))
-    one, two = other.all()
-    assert other.answer(two, False)
-    assert other.answer(one, "once")
+def test_several_wait_and_each_gets_its_own_answer(pool: ThreadPoolExecutor, approvals: WaitingApprovals) -> None:
+    (first, one), (second, two) = ask(pool, approvals), ask(pool, approvals)
+    assert approvals.answer(two.id, one.digest, "once")[0] == "changed", "the same text, but another request"
+    assert approvals.answer(two.id, two.digest, False)[0] == "applied"
+    assert approvals.answer(one.id, one.digest, "once")[0] == "applied"
     assert (first.result(10), second.result(10)) == ("once", False)
 
 
-def test_an_answer_to_another_text_is_none(pool: ThreadPoolExecutor, state: str) -> None:
+def test_an_answer_to_what_was_not_shown_is_none(pool: ThreadPoolExecutor, approvals: WaitingApprovals) -> None:
     token = CancelToken()
-    asked = ask(pool, state, token)
-    [request] = WaitingApprovals(State(state)).all()
-    State(state).put("approvals", f"{request.id}.answer", b'{"answer": true, "digest": "another"}')
-    with pytest.raises(TimeoutError):
-        asked.result(0.3)
+    asked, shown = ask(pool, approvals, token=token)
+    assert approvals.answer(shown.id, "another", True)[0] == "changed"
+    assert not asked.done()
     token.cancel()
-    with pytest.raises(ToolError):
+    with pytest.raises(ToolError, match="cancelled"):
         asked.result(10)
-    assert list(Path(state, "approvals").iterdir()) == []
+    assert approvals.answer(shown.id, shown.digest, True)[0] == "late"
 
 
-def test_without_an_answer_nobody_was_asked(state: str) -> None:
-    with pytest.raises(CannotAskError, match=r"`toolroll approve` was not used within 0\.2 seconds"):
-        WaitingApprovals(State(state)).ask(REQUEST, CancelToken(), lambda _id: None, 0.2)
+def test_the_first_answer_counts_and_the_question_is_taken_back(
+    pool: ThreadPoolExecutor, approvals: WaitingApprovals
+) -> None:
+    tokens: list[CancelToken] = []
+
+    def terminal(withdrawn: CancelToken) -> Answer:
+        tokens.append(withdrawn)
+        until(lambda: withdrawn.cancelled)
+        return "always"
+
+    asked = pool.submit(approvals.ask, REQUEST, CancelToken(), asker=terminal)
+    until(lambda: tokens)
+    [shown] = approvals.all()
+    assert approvals.answer(shown.id, shown.digest, False)[0] == "applied"
+    assert asked.result(10) is False
+    assert tokens[0].cancelled
 
 
-def test_what_a_killed_process_left(state: str) -> None:
-    left = b'{"id": "a", "tool": "bash", "text": "x", "asked": 1, "ends": 2, "lasting": false}'
-    State(state).put("approvals", "a.json", left)
-    State(state).put("approvals", "b.json", b"{damaged")
-    assert WaitingApprovals(State(state)).all() == []
-    assert list(Path(state, "approvals").iterdir()) == []
+def test_the_answer_of_the_one_that_asks(approvals: WaitingApprovals) -> None:
+    changes: list[int] = []
+    approvals.on_change = lambda: changes.append(len(approvals.all()))
+    assert approvals.ask(REQUEST, CancelToken(), asker=lambda _withdrawn: "session") == "session"
+    assert changes == [1, 0]
 
 
-def test_an_answer_that_nobody_takes_is_none(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TAKEN_S", 0.05)
-    monkeypatch.setattr(module, "_LOOK_S", 0.01)
-    waiting = WaitingApprovals(State(state))
-    assert waiting.all() == [], "before the first question there is no folder"
-    left = b'{"id": "a", "tool": "bash", "text": "x", "asked": 1, "ends": 9e9, "lasting": false}'
-    State(state).put("approvals", "a.json", left)
-    [request] = waiting.all()
-    assert waiting.answer(request, True) is False
-    assert list(Path(state, "approvals").iterdir()) == []
+def test_where_nobody_looks_nobody_is_waited_for(approvals: WaitingApprovals, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CannotAskError, match="the client cannot ask"):
+        approvals.ask(REQUEST, CancelToken(), asker=cannot)
+    approvals.is_watched = lambda: True
+    monkeypatch.setattr(module, "PATIENCE_S", 0.02)
+    with pytest.raises(CannotAskError, match="nobody answered within 0 seconds"):
+        approvals.ask(REQUEST, CancelToken(), asker=cannot)
+    with pytest.raises(ZeroDivisionError):
+        approvals.ask(REQUEST, CancelToken(), asker=lambda _withdrawn: 1 // 0 == 0)
+
+
+def test_an_answer_that_no_call_takes_is_not_applied(
+    pool: ThreadPoolExecutor, approvals: WaitingApprovals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call is cancelled in the moment of the answer."""
+    token = CancelToken()
+    asked, shown = ask(pool, approvals, token=token)
+    give = approvals._give
+
+    def late(*given: Any) -> bool:
+        token.cancel()
+        until(asked.done)
+        return give(*given)
+
+    monkeypatch.setattr(approvals, "_give", late)
+    assert approvals.answer(shown.id, shown.digest, True)[0] == "late"
+
+
+def test_without_a_diff_the_call_is_shown(pool: ThreadPoolExecutor, approvals: WaitingApprovals) -> None:
+    asked, shown = ask(pool, approvals, preview=lambda _request: str(1 // 0))
+    assert shown.diff == ""
+    approvals.answer(shown.id, shown.digest, True)
+    assert asked.result(10) is True

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +24,7 @@ from tests.mcp.fixtures.served import BOTH, MODERN, Client, Served, served
 from tests.mcp.test_session import Nothing
 from tests.values import assert_values
 from tests.waiting import until
+from toolroll.control.client import ControlClient, find_processes
 from toolroll.mcp.http import calls as calls_module
 from toolroll.mcp.http import gate
 
@@ -363,6 +364,35 @@ def test_what_needs_approval_is_asked_of_the_client(server, folder, modern):
     )
     assert (before, result["isError"], target.read_text()) == (False, False, f"{modern}\n")
     target.unlink()
+
+
+@pytest.mark.parametrize("modern", [True, False], ids=["stateless", "handshake"])
+def test_a_question_that_was_answered_elsewhere_is_taken_back(server, folder, monkeypatch, modern):
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "home"))
+    client = server.client()
+    call = {"name": "write", "arguments": {"path": "asked.txt", "content": "x"}}
+    can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    asked = client.modern("tools/call", call, **can).result if modern else client.handshake(elicitation={})
+    with ExitStack() as closing:
+        if not modern:
+            stream = closing.enter_context(closing.enter_context(begin(client, call, modern=False)).makefile("rb"))
+            question = event(stream)
+        [process] = find_processes(str(folder))
+        control = closing.enter_context(ControlClient(process["id"]))
+        [shown] = control.request("approvals")["waiting"]
+        refusal = {"id": shown["id"], "digest": shown["digest"], "answer": "no", "reason": "Later."}
+        assert control.request("answer", **refusal) == {"state": "applied", "why": ""}
+        if modern:
+            answers = {name: {"action": "accept", "content": {"decision": "once"}} for name in asked["inputRequests"]}
+            again = {**call, "requestState": asked["requestState"], "inputResponses": answers}
+            result = client.modern("tools/call", again, **can).result
+        else:
+            said = [event(stream), event(stream)]
+            [taken_back] = [one["params"] for one in said if one.get("method") == "notifications/cancelled"]
+            [result] = [one["result"] for one in said if "result" in one]
+            assert taken_back["requestId"] == question["id"]
+    assert "The user was asked and declined ('Later.')" in text_of(result)
+    assert not (folder / "asked.txt").exists()
 
 
 def event(stream: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import msgspec
 from toolroll.fleet.engines.arrivals import NodeReady, Offers, Wanted
 from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.worker import FrozenPlace
-from toolroll.host.fleet.carried_app import build_app, digest_toolroll, read_node_start
+from toolroll.host.fleet.carried_app import digest_toolroll, load_app, read_node_start
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.fleet.sending import PackedBase
 from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process
@@ -159,9 +159,7 @@ class PipePool:
         if hello.installed == digest_toolroll():
             pipe.send(msgspec.json.encode(order) + b"\n")
             return
-        with open(build_app(hello.tag), "rb") as file:
-            name = os.path.basename(file.name)
-            data = b"" if name in hello.unpacked else file.read()
+        name, data = load_app(hello.tag, hello.unpacked)
         pipe.send(msgspec.json.encode(order | {"app": name, "size": len(data)}) + b"\n" + data)
 
     def _send_bases(self, pipe: NodePipe) -> None:

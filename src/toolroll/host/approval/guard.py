@@ -9,7 +9,17 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, Approver, CannotAskError, Consent
+from toolroll.host.approval.request import (
+    MAX_ROWS,
+    Answer,
+    ApprovalRequest,
+    Approver,
+    CallChangedError,
+    CannotAskError,
+    ChangedCall,
+    Consent,
+    Refusal,
+)
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import Policy, has_paths, judge, judge_path
@@ -23,11 +33,12 @@ __all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent",
 
 _NO_APPROVER = "no approver is set up here"
 _DECLINED = (
-    "The user was asked and declined. Do not try it in another way: go on without it, or ask what to do instead."
+    "The user was asked and declined{why}. Do not try it in another way: go on without it, or ask what to do instead."
 )
 _NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
 
 _CALL_APPROVER: ContextVar[Approver | None] = ContextVar("_CALL_APPROVER", default=None)
+_CHANGED_CALL: ContextVar[Mapping[str, Any] | None] = ContextVar("_CHANGED_CALL", default=None)
 T = TypeVar("T")
 
 
@@ -38,6 +49,15 @@ def ask_by(approve: Approver, run: Callable[..., T], *arguments: Any) -> T:
         return run(*arguments)
     finally:
         _CALL_APPROVER.reset(before)
+
+
+def run_changed(arguments: Mapping[str, Any], run: Callable[..., T], *given: Any) -> T:
+    """Run a call that the person has changed to these arguments: what it asks about them is answered already."""
+    before = _CHANGED_CALL.set(arguments)
+    try:
+        return run(*given)
+    finally:
+        _CHANGED_CALL.reset(before)
 
 
 class Guard:
@@ -71,15 +91,22 @@ class Guard:
         """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
         return self._verdict(effects).decision == "allow" and not (about_paths and self._by_path)
 
-    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any], action: str = "") -> None:
-        """Return if the call may run; raise ToolError if not. `action`: which one, where a name stands for several."""
+    def authorise(
+        self, name: str, effects: Effect, arguments: Mapping[str, Any], action: str = "", *, editable: bool = False
+    ) -> None:
+        """Return if the call may run; raise ToolError if not. `action`: which one, where a name stands for several.
+
+        `editable`: these are the arguments of the whole call, which the person may change.
+        """
         verdict = self._verdict(effects)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny":
             raise ToolError(ErrorCode.PERMISSION, f"Tool {verdict.reason}: {name!r}. Use another or ask the user.")
         key = ("tool", name, action, *_rule_key(verdict.rule))
-        self.require(ApprovalRequest(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
+        covers = _calls(name, action)
+        request = ApprovalRequest(name, effects, arguments, verdict.reason, key=key, covers=covers, editable=editable)
+        self.require(request)
 
     def authorise_paths(
         self,
@@ -99,7 +126,7 @@ class Guard:
             if verdict.decision == "ask":
                 key = ("path", name, action, path, *_rule_key(verdict.rule))
                 why, covers = f"{verdict.reason} for {path!r}", f"{_calls(name, action)} at {path!r}"
-                self.require(ApprovalRequest(name, effects, arguments, why, key=key, covers=covers))
+                self.require(ApprovalRequest(name, effects, arguments, why, key=key, covers=covers, editable=True))
 
     def authorise_command(
         self,
@@ -122,8 +149,9 @@ class Guard:
             return
         key = () if folder is None else ("command", name, program, folder, *runs, *variables)
         covers = f"exactly this command in the folder {folder!r}" + " with these variables" * bool(variables)
-        request = ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers, variables)
-        self.require(request)
+        parts = tuple((one.text, one.reason) for one in judgement.parts)
+        told = runs, key, covers, variables, parts
+        self.require(ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, *told, editable=True))
 
     def require(self, request: ApprovalRequest) -> None:
         """Return if the approver agrees, or has agreed to the same key before; else ToolError with what to do next."""
@@ -131,7 +159,7 @@ class Guard:
         if consent is Consent.GIVEN:
             return
         what = f"{request.name!r} was refused: {request.reason.rstrip('.')}."
-        how = _DECLINED if consent is Consent.DECLINED else _NOT_ASKED.format(why=why)
+        how = (_DECLINED if consent is Consent.DECLINED else _NOT_ASKED).format(why=why)
         raise ToolError(ErrorCode.PERMISSION, f"{what} {how}")
 
     def ask(self, request: ApprovalRequest) -> Consent:
@@ -139,8 +167,11 @@ class Guard:
         return self._ask(request)[0]
 
     def _ask(self, request: ApprovalRequest) -> tuple[Consent, str]:
-        """The approver's consent, and why it could not be asked."""
+        """The approver's consent, and why it declined or could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
+            return Consent.GIVEN, ""
+        if request.editable and _CHANGED_CALL.get() == request.arguments:
+            _check_length(request)
             return Consent.GIVEN, ""
         approve = self._approve or _CALL_APPROVER.get()
         if approve is None:
@@ -157,10 +188,16 @@ class Guard:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:
                 return Consent.NOT_ASKED, f"asking failed ({type(error).__name__})"
-            if answer not in (True, "once", "session", "always"):
-                return Consent.DECLINED, ""
-            self._keep(request, answer)
-            return Consent.GIVEN, ""
+            return self._read_answer(request, answer)
+
+    def _read_answer(self, request: ApprovalRequest, answer: Answer) -> tuple[Consent, str]:
+        if isinstance(answer, ChangedCall) and request.editable:
+            raise CallChangedError(answer.arguments)
+        if answer not in (True, "once", "session", "always"):
+            reason = answer.reason.strip() if isinstance(answer, Refusal) else ""
+            return Consent.DECLINED, f" ({reason!r})" if reason else ""
+        self._keep(request, answer)
+        return Consent.GIVEN, ""
 
     def _is_granted(self, request: ApprovalRequest) -> bool:
         return bool(request.key) and request.key in self._granted

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from toolroll.policy.effects import Effect
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.escape import escape_line, escape_text
 
 MAX_ROWS = 1_000
@@ -28,8 +29,30 @@ class Consent(StrEnum):
     NOT_ASKED = "not asked"  # there is no approver, or it could not ask
 
 
-Answer = bool | Literal["once", "session", "always"]
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No, for a reason that the model reads."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCall:
+    """Yes, once, to the call with these arguments in place of its own."""
+
+    arguments: Mapping[str, Any]
+
+
+Answer = bool | Literal["once", "session", "always"] | Refusal | ChangedCall
 """True is "once"; "session" and "always" also agree to later requests with the same key. All else is no."""
+
+
+class CallChangedError(ToolError):
+    """The person has changed the call: it ends here, and is made again with these arguments."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        super().__init__(ErrorCode.PERMISSION, "The user has changed this call, which cannot be changed. Ask the user.")
+        self.arguments = arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +70,9 @@ class ApprovalRequest:
     covers: str = ""  # what a remembered answer agrees to, in words, such as "every call of 'write'"
     variables: tuple[str, ...] = ()
     """What earlier commands have set and this one would get, each as NAME=value or "unset NAME"."""
+    parts: tuple[tuple[str, str], ...] = ()  # of a command: the text of each, and why it is asked about
+    held: str = ""  # the changes that a command has made in a fork, as a diff
+    editable: bool = False  # whether the arguments are those of the whole call, so that it can be changed
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -1,30 +1,42 @@
-"""Requests that wait for an answer from another process: files in the workspace's state folder.
+"""Requests that wait for a person: one place for all who may answer, in this process or over its control socket.
 
-The process that asks writes `ID.json` and waits for `ID.answer`, which names the text that was read. Commands cannot
-reach the state folder, so that none can answer for itself; without a sandbox nothing keeps them from it.
+The first answer is the one that counts, wherever it was given. An answer from elsewhere names the digest of what its
+person was shown, and is applied only when the waiting call has taken it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
 
 import msgspec
 
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
-from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.state import State
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.policy.effects import Effect
+from toolroll.text.escape import escape_text
 
 PATIENCE_S = 300.0
-_FOLDER = "approvals"
-_LOOK_S = 0.1
-_TAKEN_S = 3.0  # for the process that asked, to take the answer
+_ASKED_PATIENCE_S = 86_400.0  # while a client or a terminal asks
+_TAKEN_S = 3.0  # for the call that waits, to take the answer
+_MAX_REMEMBERED = 1_000  # ids of answered requests, for those who come late
 
-T = TypeVar("T")
+AnswerState = Literal["applied", "late", "gone", "changed", "refused"]
+Asker = Callable[[CancelToken], Answer]
+"""Asks a person by itself; its token is cancelled when the answer came from elsewhere."""
+
+
+class CommandPart(msgspec.Struct, frozen=True):
+    """One simple command of a request, and why it is asked about."""
+
+    text: str
+    why: str
 
 
 class WaitingRequest(msgspec.Struct, frozen=True):
@@ -32,84 +44,175 @@ class WaitingRequest(msgspec.Struct, frozen=True):
 
     id: str
     tool: str
+    title: str
     text: str  # the whole question, to be shown as it is
-    asked: float  # when, in seconds since the epoch
-    ends: float  # when its process gives up waiting
+    diff: str  # of the files that the call would change; may be empty
+    arguments: Mapping[str, Any]
+    runs: tuple[str, ...]
+    parts: tuple[CommandPart, ...]
+    effects: tuple[str, ...]
+    held: str  # the changes that a command has made and that wait to land; may be empty
     lasting: bool  # whether "session" and "always" can be answered
+    scope: str  # what those cover
+    asked: float  # when, in seconds since the epoch
+    ends: float  # when the call gives up waiting
+    digest: str  # of what is shown
+    editable: bool
 
 
-class _GivenAnswer(msgspec.Struct, frozen=True):
-    answer: Answer
-    digest: str
+class _Waiting:
+    """A request from its question to its answer."""
+
+    def __init__(self, request: ApprovalRequest, preview: Callable[[ApprovalRequest], str]) -> None:
+        self.id = os.urandom(3).hex()
+        self.request = request
+        self.asked = time.time()
+        self.ends = self.asked + _ASKED_PATIENCE_S
+        self.came, self.ended = threading.Event(), threading.Event()
+        self.answer: list[Answer] = []  # one at most
+        self.error: BaseException | None = None  # of the asker
+        self.taken = False
+        self._preview = preview
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _diff(self) -> str:
+        try:
+            return self._preview(self.request)
+        except Exception:  # a diff is a help: without one, the whole call is shown
+            return ""
+
+    def describe(self) -> WaitingRequest:
+        """The request as it is shown; its diff is made when somebody looks for the first time."""
+        with self._lock:
+            diff = self._diff
+        request, held = self.request, escape_text(self.request.held)
+        shown = msgspec.json.encode([self.id, request.text, diff, held], enc_hook=str)
+        return WaitingRequest(
+            self.id,
+            request.name,
+            request.title,
+            request.text,
+            diff,
+            request.arguments,
+            tuple(map(escape_text, request.runs)),
+            tuple(CommandPart(escape_text(text), escape_text(why)) for text, why in request.parts),
+            tuple(str(one.name).lower() for one in Effect if one in request.effects),
+            held,
+            bool(request.key),
+            request.scope if request.key else "",
+            self.asked,
+            self.ends,
+            hashlib.blake2b(shown, digest_size=16).hexdigest(),
+            request.editable,
+        )
 
 
 class WaitingApprovals:
-    """The requests of a workspace that wait: for the process that asks, and for the one that answers."""
+    """The requests of a process that wait."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, _Waiting] = {}
+        self._answered: deque[str] = deque(maxlen=_MAX_REMEMBERED)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when a request comes or goes. It must return at once."""
+        self.is_watched: Callable[[], bool] = lambda: False
+        """Whether somebody who can answer is shown what waits."""
 
     def ask(
-        self, request: ApprovalRequest, token: CancelToken, notice: Callable[[str], None], patience: float = PATIENCE_S
+        self,
+        request: ApprovalRequest,
+        token: CancelToken,
+        *,
+        asker: Asker,
+        preview: Callable[[ApprovalRequest], str] = lambda _request: "",
+        notice: Callable[[str], None] | None = None,
     ) -> Answer:
-        """Wait for the answer; CannotAskError when none comes. `notice` gets the id as soon as it can be answered."""
-        id = os.urandom(3).hex()
-        text, now = request.text, time.time()
-        waiting = WaitingRequest(id, request.name, text, now, now + patience, bool(request.key))
-        self._state.put(_FOLDER, f"{id}.json", msgspec.json.encode(waiting))
-        end = time.monotonic() + patience
+        """Wait for the answer of `asker`, or from elsewhere; CannotAskError when none comes.
+
+        When `asker` cannot ask, it is waited for one from elsewhere, if somebody is shown what waits or there is
+        `notice`, which then gets the id.
+        """
+        waiting, withdrawn = _Waiting(request, preview), CancelToken()
+        with self._lock:
+            self._waiting[waiting.id] = waiting
+        self.on_change()
         try:
-            notice(id)
-            while time.monotonic() < end:
-                token.check()
-                found = self._read(f"{id}.answer", _GivenAnswer)
-                if found is not None and found.digest == _digest(text):
-                    return found.answer
-                time.sleep(_LOOK_S)
+            work = threading.Thread(target=self._run_asker, args=(waiting, asker, withdrawn), daemon=True)
+            work.start()
+            self._wait(waiting, token)
+            if isinstance(waiting.error, CannotAskError) and (notice is not None or self.is_watched()):
+                self._wait_for_others(waiting, token, notice)
+            return self._take(waiting)
         finally:
-            self._remove(id)
-        raise CannotAskError(f"`toolroll approve` was not used within {patience:g} seconds")
+            withdrawn.cancel()
+            with self._lock:
+                del self._waiting[waiting.id]
+                self._answered.append(waiting.id)
+            waiting.ended.set()
+            self.on_change()
 
     def all(self) -> list[WaitingRequest]:
-        """The requests that wait, the oldest first; what killed processes left is removed when its time is over."""
-        found = []
-        for name in self._names():
-            waiting = self._read(name, WaitingRequest)
-            if waiting is not None and time.time() < waiting.ends:
-                found.append(waiting)
-            else:
-                self._remove(name.removesuffix(".json"))
-        return sorted(found, key=lambda one: one.asked)
+        """The requests that wait, the oldest first."""
+        with self._lock:
+            found = list(self._waiting.values())
+        return [one.describe() for one in found]
 
-    def answer(self, request: WaitingRequest, answer: Answer) -> bool:
-        """Answer a request as it was shown; False when nothing takes the answer."""
-        if request not in self.all():
-            return False
-        given = _GivenAnswer(answer, _digest(request.text))
-        self._state.put(_FOLDER, f"{request.id}.answer", msgspec.json.encode(given))
-        end = time.monotonic() + _TAKEN_S
-        while time.monotonic() < end:
-            if request not in self.all():
-                return True
-            time.sleep(_LOOK_S)
-        self._remove(request.id)
-        return False
+    def answer(self, id: str, digest: str, answer: Answer) -> tuple[AnswerState, str]:
+        """Answer a request as it was shown; returns what became of the answer, and why."""
+        with self._lock:
+            waiting = self._waiting.get(id)
+        if waiting is None:
+            if id in self._answered:
+                return "late", "The request was answered elsewhere, or its call has ended."
+            return "gone", "No such request waits."
+        if digest != waiting.describe().digest:
+            return "changed", "This is not the request that was shown. Look at it again."
+        if not self._give(waiting, answer):
+            return "late", "Another answer came first."
+        waiting.ended.wait(_TAKEN_S)
+        return (
+            ("applied", "") if waiting.taken else ("gone", "The call that waited has ended: nothing took the answer.")
+        )
 
-    def _names(self) -> list[str]:
-        with suppress(FileNotFoundError):
-            return [name for name in os.listdir(os.path.join(self._state.path, _FOLDER)) if name.endswith(".json")]
-        return []
+    def _give(self, waiting: _Waiting, answer: Answer) -> bool:
+        """Make this the answer of a request; False if it has one."""
+        with self._lock:
+            if waiting.answer or waiting.ended.is_set():
+                return False
+            waiting.answer.append(answer)
+        waiting.came.set()
+        return True
 
-    def _read(self, name: str, kind: type[T]) -> T | None:
-        with suppress(OSError, msgspec.MsgspecError), open(os.path.join(self._state.path, _FOLDER, name), "rb") as file:
-            return msgspec.json.decode(file.read(), type=kind)
-        return None
+    def _run_asker(self, waiting: _Waiting, asker: Asker, withdrawn: CancelToken) -> None:
+        try:
+            self._give(waiting, asker(withdrawn))
+        except BaseException as error:  # it is raised where the request waits
+            waiting.error = error
+            waiting.came.set()
 
-    def _remove(self, id: str) -> None:
-        for name in (f"{id}.json", f"{id}.answer"):
-            with suppress(OSError):
-                os.unlink(os.path.join(self._state.path, _FOLDER, name))
+    def _wait_for_others(self, waiting: _Waiting, token: CancelToken, notice: Callable[[str], None] | None) -> None:
+        waiting.error = None
+        with self._lock:
+            waiting.ends = time.time() + PATIENCE_S
+            if not waiting.answer:
+                waiting.came.clear()
+        self.on_change()  # it ends at another time
+        if notice is not None:
+            notice(waiting.id)
+        self._wait(waiting, token)
 
+    def _wait(self, waiting: _Waiting, token: CancelToken) -> None:
+        while not waiting.came.wait(POLL_SECONDS) and time.time() < waiting.ends:
+            token.check()
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    def _take(self, waiting: _Waiting) -> Answer:
+        with self._lock:
+            if waiting.answer:
+                waiting.taken = True
+                return waiting.answer[0]
+            waiting.ended.set()  # an answer from now on is late
+        if waiting.error is not None:
+            raise waiting.error
+        raise CannotAskError(f"nobody answered within {waiting.ends - waiting.asked:.0f} seconds")

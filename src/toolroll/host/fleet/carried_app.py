@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -29,8 +29,11 @@ def digest_toolroll() -> str:
     return digest_package(PACKAGE)
 
 
-def build_app(tag: str) -> str:
-    """The path of a zip file for machines with this `python_tag`; ToolError if the packages here are for others."""
+def load_app(tag: str, known: Container[str]) -> tuple[str, bytes]:
+    """The name of the zip file for machines with this `python_tag`, and its content, empty if the name is known.
+
+    ToolError if the packages here are for others.
+    """
     if tag != python_tag():
         said = f"It has {tag} and no toolroll, and the packages here are for {python_tag()}. Install toolroll there."
         raise ToolError(ErrorCode.UNSUPPORTED, said)
@@ -43,7 +46,10 @@ def build_app(tag: str) -> str:
         for other in os.scandir(folder):
             os.unlink(other.path)
         _write(path, found)
-    return path
+    if name in known:
+        return name, b""
+    with open(path, "rb") as file:
+        return name, file.read()
 
 
 def _find_packages() -> list[metadata.Distribution]:

@@ -60,7 +60,8 @@ class Landing:
         more = f"\n({len(lines) - _MAX_ROWS} lines more)" if len(lines) > _MAX_ROWS else ""
         paths = "\n".join(row.path for row in rows[: _MAX_ROWS // 5])
         shown = {"changed": paths, "total": len(rows), "diff": "\n".join(lines[:_MAX_ROWS]) + more}
-        return ApprovalRequest(call.name, Effect.WRITE | Effect.DELETE, {**call.arguments, **shown}, reason)
+        effects, arguments = Effect.WRITE | Effect.DELETE, {**call.arguments, **shown}
+        return ApprovalRequest(call.name, effects, arguments, reason, held=str(shown["diff"]))
 
     def _list_effects(self, rows: Sequence[ForkChange]) -> list[FileEffect]:
         self._index.refresh()

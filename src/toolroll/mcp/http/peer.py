@@ -25,6 +25,7 @@ RequestContext = ServerRequestContext[Any, Any]
 
 _LOG, _PROGRESS = "notifications/message", "notifications/progress"
 _MAX_QUEUED_NOTIFICATIONS = 256
+_POLL_S = 0.1  # how often a wait for the client looks whether the question was taken back
 _RESULTS: dict[str, type[BaseModel]] = {
     "elicitation/create": types.ElicitResult,
     "roots/list": types.ListRootsResult,
@@ -55,6 +56,7 @@ class ClientQuestion:
     method: str
     params: Item
     answer: concurrent.futures.Future[Item] = field(default_factory=concurrent.futures.Future)
+    sending: asyncio.Task[None] | None = None
 
     def accept(self, given: Any) -> bool:
         """Take a value as the result; False when it is not a valid result of this method."""
@@ -108,23 +110,25 @@ class HttpPeer:
     def can(self, capability: str) -> bool:
         return getattr(self._context.session.client_capabilities, capability, None) is not None
 
-    def request(self, method: str, params: Item, name: str | None = None) -> Item:
+    def request(
+        self, method: str, params: Item, name: str | None = None, *, withdrawn: CancelToken | None = None
+    ) -> Item:
         """Send a request to the client and wait for the result.
 
         Only a question with a `name` can be answered ahead of time; any other gets an unguessable name.
         """
         name = name or secrets.token_urlsafe(9)
-        return self.ask({name: (method, params)})[name]
+        return self.ask({name: (method, params)}, withdrawn)[name]
 
-    def ask(self, questions: Mapping[str, tuple[str, Item]]) -> dict[str, Item]:
-        """Send several requests at once, each under its name."""
+    def ask(self, questions: Mapping[str, tuple[str, Item]], withdrawn: CancelToken | None = None) -> dict[str, Item]:
+        """Send several requests at once, each under its name; they are taken back when `withdrawn` is cancelled."""
         for method, _ in questions.values():
             if not self.can(capability := method.partition("/")[0]):
                 raise MissingCapabilityError(capability)
         asked = {name: ClientQuestion(method, params) for name, (method, params) in questions.items()}
         self._pending |= {one.answer for one in asked.values()}
         self._loop.call_soon_threadsafe(self._put, asked)
-        return {name: self._wait(one) for name, one in asked.items()}
+        return {name: self._wait(one, name, withdrawn) for name, one in asked.items()}
 
     def notify(self, method: str, params: Item) -> None:
         self._loop.call_soon_threadsafe(self._post, method, params)
@@ -146,11 +150,16 @@ class HttpPeer:
         if self._sending is not None:
             await self._sending
 
-    def _wait(self, question: ClientQuestion) -> Item:
+    def _wait(self, question: ClientQuestion, name: str, withdrawn: CancelToken | None) -> Item:
         self.token.check()
         left = self.token.remaining()
         try:
-            return question.answer.result(None if left == float("inf") else max(left, 0.0))
+            while withdrawn is not None and not question.answer.done() and self.token.remaining() > 0:
+                concurrent.futures.wait([question.answer], _POLL_S)
+                if withdrawn.cancelled:
+                    self._loop.call_soon_threadsafe(self._take_back, name, question)
+                    withdrawn.check()
+            return question.answer.result(None if left == float("inf") else max(self.token.remaining(), 0.0))
         except concurrent.futures.CancelledError:
             raise ToolError(ErrorCode.CANCELLED, "The client went away before it had answered.") from None
         except TimeoutError:
@@ -160,10 +169,16 @@ class HttpPeer:
         finally:
             self._pending.discard(question.answer)
 
+    def _take_back(self, name: str, question: ClientQuestion) -> None:
+        question.answer.cancel()
+        self.open.pop(name, None)
+        if question.sending is not None:
+            question.sending.cancel()  # the SDK tells the client
+
     def _put(self, asked: dict[str, ClientQuestion]) -> None:
         for name, question in asked.items():
             if self.has_session:
-                self._loop.create_task(self._put_now(question, self._context))
+                question.sending = self._loop.create_task(self._put_now(question, self._context))
             elif not (name in self._answers and question.accept(self._answers.pop(name))):
                 self.open[name] = question
         if self.open:
