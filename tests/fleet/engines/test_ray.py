@@ -7,22 +7,24 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+if find_spec("ray") is None:
+    pytest.skip("ray is missing: run `make ray`", allow_module_level=True)
 # Before Ray is imported: it then listens on 127.0.0.1 only, and reports nothing.
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
-pytest.importorskip("ray", reason="ray is missing: run `make ray`")
 
 from ray.cluster_utils import Cluster
 
+from tests.waiting import until
 from toolroll import Fleet, ToolError
 from toolroll.fleet.engines import open_engine
 from toolroll.host.fleet.frozen import FrozenCopy
@@ -137,10 +139,7 @@ def test_an_interrupted_program_leaves_nothing_on_the_nodes(nodes: RayNodes, sou
         assert program.stdout.readline() == b"\n"
         assert nodes.files()
         program.kill()
-    until = time.monotonic() + 60
-    while nodes.files() and time.monotonic() < until:
-        time.sleep(0.2)
-    assert nodes.files() == []
+    until(lambda: nodes.files() == [])
 
 
 def test_no_task_is_lost_with_a_node(nodes: RayNodes, source: Path, tmp_path: Path) -> None:
@@ -155,8 +154,7 @@ def test_no_task_is_lost_with_a_node(nodes: RayNodes, source: Path, tmp_path: Pa
     assert run_file(tasks, source, "local").wait() == 1
     results = results_of(tasks, nodes.engine)
     with run_file(tasks, source, nodes.engine) as program:
-        while program.poll() is None and (not results.exists() or not results.read_text()):
-            time.sleep(0.05)
+        until(lambda: results.exists() and results.read_text())
         nodes.kill_last()
         assert program.wait() == 1
     rows = read_rows(results)

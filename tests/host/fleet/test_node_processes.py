@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from tests.waiting import until
 from toolroll.host.fleet import node_processes
 from toolroll.host.fleet.node_processes import NodeProcesses
 
@@ -49,10 +49,7 @@ os._exit(0)
 def test_a_program_cleans_up_when_ray_has_killed_the_actor_and_its_children(tmp_path: Path) -> None:
     mark = tmp_path / "cleaned"
     subprocess.run([sys.executable, "-c", ACTOR % str(mark)], check=True)
-    until = time.monotonic() + 20
-    while not mark.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert mark.exists()
+    until(mark.exists)
 
 
 def test_a_node_needs_no_package_for_it() -> None:

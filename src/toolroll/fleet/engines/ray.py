@@ -55,7 +55,9 @@ class RayPipe(NodePipe):
         try:
             self._number: int = ray.get(node.start.remote(RUN_SENT_CODE), timeout=_START_SECONDS)
         except GetTimeoutError as error:
-            raise ToolError(ErrorCode.TIMEOUT, f"Ray has not started an actor there in {_START_SECONDS:g} s.") from error
+            raise ToolError(
+                ErrorCode.TIMEOUT, f"Ray has not started an actor there in {_START_SECONDS:g} s."
+            ) from error
         except RayError as error:
             raise ToolError(ErrorCode.NETWORK, "The node is gone.") from error
         self._node = node
@@ -151,8 +153,6 @@ def _connect(address: str) -> None:
         ray.init(address, **_QUIET)
     except (OSError, RuntimeError, RayError) as error:
         ray.shutdown()
-        raise ToolError(ErrorCode.NETWORK, f"No Ray cluster answers at {address}: {_first_line(error)}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
+        why = str(error).partition("\n")[0].rstrip(".")
+        said = f"No Ray cluster answers at {address}: {why}. Give the address that `ray start --head` prints."
+        raise ToolError(ErrorCode.NETWORK, said) from error
