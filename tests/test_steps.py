@@ -119,8 +119,7 @@ def test_every_call_is_recorded_and_counted(open_kit, put):
     seen = []
     kit = open_kit(observe=seen.append, session="s1")
     put({"a.txt": "x\n"})
-    kit.call("read", {"path": "a.txt"}, message="m1")
-    kit.call("read", {"path": "none"})
+    texts = [kit.call("read", {"path": "a.txt"}, message="m1").text, kit.call("read", {"path": "none"}).text]
     kit.call("nothing", {})
     assert [(r.name, r.status, r.code, r.session, r.message) for r in seen] == [
         ("read", "success", None, "s1", "m1"),
@@ -131,6 +130,7 @@ def test_every_call_is_recorded_and_counted(open_kit, put):
     read = kit.metrics()["read"]
     kit.call("read", {"path": "none"})  # no longer counted there
     assert (read.calls, read.errors, dict(read.codes)) == (2, 1, {"NotFound": 1})
+    assert (read.chars, read.tokens) == (len("".join(texts)), -(-len("".join(texts)) // 4))
 
 
 def test_a_system_error_is_raised_and_recorded(kit):

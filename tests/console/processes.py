@@ -54,7 +54,7 @@ class ConsoleClient:
         finally:
             connection.close()
 
-    def request(self, to: str, method: str, **params: Any) -> Any:
+    def request(self, to: str, method: str, /, **params: Any) -> Any:
         body = json.dumps({"to": to, "method": method, "params": params}).encode()
         return self.ask("POST", "/api/request", body).json
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.console.processes import TOKEN, fake_process
+from tests.console.xss_corpus import poisoned_process
 from tests.waiting import until
 from toolroll.console import relay
 
@@ -129,3 +130,13 @@ def test_too_many_pages_are_refused(console, monkeypatch):
         answer = console.ask("GET", "/api/events")
         assert (answer.status, answer.body) == (503, b"Too many pages are open. Close one.\n")
     assert until(lambda: console.ask("GET", "/api/processes", Authorization=f"Bearer {TOKEN}").status == 200)
+
+
+@pytest.mark.parametrize("method", sorted(poisoned_process()))
+def test_texts_that_attack_the_page_arrive_as_they_were_sent(console, method):
+    """The page gets them as JSON alone; `page/test_xss_stories.py` looks at what it does with them."""
+    answers = poisoned_process()
+    with fake_process("control-evil", **answers):
+        answer = answers[method]({"seq": 1, "number": 1, "to": 1})
+        kind = "error" if isinstance(answer, str) else "result"
+        assert console.request("control-evil", method, seq=1, number=1, to=1) == {kind: answer}

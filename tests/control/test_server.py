@@ -235,3 +235,16 @@ def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: Contro
     assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
     with pytest.raises(ControlError, match="missing required field `number`"):
         client.request("undo")
+
+
+def test_usage_counts_calls_errors_and_tokens_of_every_kit(
+    kit: Kit, server: ControlServer, client: ControlClient
+) -> None:
+    kit.call("write", {"path": "a.txt", "content": "x" * 4_000})
+    with Kit(kit.workspace) as other:
+        server.follow(other)
+        texts = [one.call("read", given).text for one in (kit, other) for given in ({"path": "a.txt"}, {})]
+        rows = {one["tool"]: one for one in client.request("usage")["tools"]}
+    assert (rows["read"]["calls"], rows["read"]["errors"], rows["write"]["calls"]) == (4, 2, 1)
+    assert rows["read"]["tokens"] == -(-sum(map(len, texts)) // 4)
+    assert rows["read"]["seconds"] > 0

@@ -17,6 +17,8 @@ from toolroll.mcp.http.uvicorn_server import SignalServer
 
 IDLE_S = 60.0
 """A console that ends by itself waits as long without a page and without a process."""
+LOOK_TICKS = 50
+"""How often that is looked at, in tenths of a second."""
 _TOKEN_BYTES = 32
 
 
@@ -59,7 +61,7 @@ class _ConsoleServer(SignalServer):
         self._relay.end()
 
     async def on_tick(self, counter: int) -> bool:
-        if self._while_used and counter % 50 == 0:  # of a tenth of a second
+        if self._while_used and counter % LOOK_TICKS == 0:
             if self._relay.followers or await self._relay.processes():
                 self._used = time.monotonic()
             elif time.monotonic() - self._used > IDLE_S:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolroll.steps import Metrics, Record
 from toolroll.text.tokens import estimate
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class LiveCalls:
         self._calls: deque[LiveCall] = deque()
         self._whole: deque[LiveCall] = deque()  # those that have ended and still have their text
         self._chars = 0
+        self.metrics = Metrics()
+        """Of all calls of the process, whichever kit made them and also those that are no longer kept."""
         self.listeners: tuple[OnCall, ...] = ()
         """Get a copy of each call when it begins and when it has ended. They must return at once."""
 
@@ -153,6 +156,7 @@ class LiveCalls:
             one.images, one.status = len(result.images), result.status
             one.code = str(result.error.code) if result.error else ""
             result.meta["live_call"] = one.seq
+        self.metrics.add(Record(one.tool, {}, "", "", one.status, one.code or None, seconds, len(one.text)))
         with self._lock:
             if one.seq >= self._calls[0].seq:  # else it ran longer than the calls are kept
                 self._whole.append(one)

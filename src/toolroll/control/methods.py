@@ -75,6 +75,17 @@ def call_text(hands: Hands, params: Params) -> Params:
     return hands.calls.text_of(number(params, "seq"))
 
 
+def usage(hands: Hands, _params: Params) -> Params:
+    """Calls, errors, time and tokens by tool, those that took longest first."""
+    found = sorted(hands.calls.metrics.by_tool().items(), key=lambda item: -item[1].seconds)
+    return {
+        "tools": [
+            {"tool": name, "calls": one.calls, "errors": one.errors, "seconds": one.seconds, "tokens": one.tokens}
+            for name, one in found
+        ]
+    }
+
+
 def list_approvals(hands: Hands, _params: Params) -> Params:
     """What waits for an answer."""
     return {"waiting": hands.approvals.all()}
@@ -126,6 +137,7 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "hello": hello,
     "calls": list_calls,
     "call_text": call_text,
+    "usage": usage,
     "approvals": list_approvals,
     "answer": answer,
 }

@@ -15,6 +15,7 @@ import pytest
 
 from tests.console.processes import ConsoleClient
 from tests.waiting import gone, until
+from toolroll.cli import main
 
 BROWSER = """#!/bin/sh
 for word; do echo "$word" >> "$0.opened"; done
@@ -22,118 +23,111 @@ for word; do echo "$word" >> "$0.opened"; done
 
 
 class Terminal:
-    """Starts commands of one user."""
+    """Runs commands of one user: those that end in this process, the others as processes of their own."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.run_folder = home / "state" / "toolroll" / "run"
-        self.browser = home / "browser"
-        self.browser.write_text(BROWSER)
-        self.browser.chmod(0o700)
-        self.env = {**os.environ, "XDG_STATE_HOME": str(home / "state"), "BROWSER": f"{self.browser} %s"}
-        self.started: list[subprocess.Popen[str]] = []
+        self.opened = home / "browser.opened"
+        self._capsys = capsys
+        self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "toolroll", *words]
+    def start(self, *words: str) -> subprocess.Popen[str]:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.started.append(subprocess.Popen(argv, text=True, env=self.env | env, **pipes))
-        return self.started[-1]
+        self._started.append(subprocess.Popen([sys.executable, "-m", "toolroll", *words], text=True, **pipes))
+        return self._started[-1]
 
     def run(self, *words: str) -> tuple[int, str]:
-        process = self.start(*words)
-        said, complained = process.communicate()
-        return process.returncode, said + complained
+        self._capsys.readouterr()
+        status = main(["console", *words])
+        return status, "".join(self._capsys.readouterr())
 
-    def start_console(self, *words: str) -> tuple[subprocess.Popen[str], ConsoleClient]:
-        process = self.start("console", *words)
-        assert process.stdout is not None
-        assert "Console: http://127.0.0.1:" in process.stdout.readline()
+    def find_console(self) -> tuple[int, ConsoleClient]:
+        """The process of the console that has been started, and a client of it."""
+        assert until((self.run_folder / "console.json").exists)
         record = json.loads((self.run_folder / "console.json").read_text())
-        assert record["pid"] == process.pid
-        return process, ConsoleClient(record["port"], record["token"])
+        return record["pid"], ConsoleClient(record["port"], record["token"])
+
+    def end(self) -> None:
+        for process in self._started:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    made = Terminal(tmp_path)
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    browser = tmp_path / "browser"
+    browser.write_text(BROWSER)
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Terminal(tmp_path, capsys)
     yield made
-    for process in made.started:
-        process.kill()
-        process.communicate()
+    made.end()
 
 
-def test_the_token_is_in_a_private_file_alone(terminal):
-    process, console = terminal.start_console()
-    assert until(terminal.browser.with_suffix(".opened").exists)
-    opened = terminal.browser.with_suffix(".opened").read_text()
+def test_a_server_starts_the_console_and_its_token_is_in_private_files_alone(terminal, ws):
+    server = terminal.start("mcp", "--console", "-C", str(ws))
+    pid, console = terminal.find_console()
+    assert until(terminal.opened.exists)
     page = terminal.run_folder / "console.html"
+    opened = terminal.opened.read_text()
     assert opened == f"file://{page}\n"
     assert f"{console.port}/#token={console.token}" in page.read_text()
     for file in (page, terminal.run_folder / "console.json"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(terminal.run_folder.stat().st_mode) == 0o700
-    assert console.ask("GET", "/api/processes").json == {"processes": []}
-    found = {name: Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")}
-    process.send_signal(signal.SIGTERM)
-    said = "".join(process.communicate())
-    assert console.token not in f"{said}{opened}{found}"
-    assert process.returncode == 0
-    assert os.listdir(terminal.run_folder) == ["console.lock"]
-
-
-def test_a_second_console_opens_the_first(terminal):
-    process, console = terminal.start_console("--no-open")
-    status, said = terminal.run("console")
-    assert (status, f"runs already (process {process.pid})" in said) == (0, True)
-    assert until(terminal.browser.with_suffix(".opened").exists)
-    status, said = terminal.run("console", "--port", str(console.port + 1 if console.port < 65535 else 1))
-    assert (status, f"runs on port {console.port} already" in said) == (2, True)
+    seen = [Path(f"/proc/{one}/{name}").read_bytes() for one in (pid, server.pid) for name in ("cmdline", "environ")]
+    terminal.opened.unlink()
+    again = terminal.run()  # opens the page of the console that runs
+    assert (again[0], f"runs already (process {pid})" in again[1], until(terminal.opened.exists)) == (0, True, True)
+    shown = terminal.run("--no-open")  # not on a terminal: the file is named, not the link
+    assert (shown[0], str(page) in shown[1]) == (0, True)
+    other = terminal.run("--port", str(console.port % 65535 + 1))
+    assert (other[0], f"runs on port {console.port} already" in other[1]) == (2, True)
+    assert "The console is at http" in start_beside(terminal, ws)
+    said = server.communicate()  # the console is no part of the server, and stays
     with console.events() as events:
         assert next(events)["event"] == "processes"
-        assert terminal.run("console", "--stop") == (0, "The console has ended.\n")  # although a page is open
-        assert list(events) == []
-    assert process.wait() == 0
-    assert terminal.run("console", "--stop") == (0, "No console runs.\n")
+        assert terminal.run("--stop") == (0, "The console has ended.\n")  # although a page is open
+        assert next((one for one in events if one["event"] not in ("processes", "beat")), None) is None
+    assert gone(pid)
+    assert [name for name in os.listdir(terminal.run_folder) if name.startswith("console")] == ["console.lock"]
+    assert console.token not in f"{seen}{again}{shown}{other}{said}{opened}"
+    assert terminal.run("--stop") == (0, "No console runs.\n")
+
+
+def start_beside(terminal: Terminal, ws: Path) -> str:
+    """What a second server says that is to start a console."""
+    return "".join(terminal.start("mcp", "--console", "-C", str(ws)).communicate())
 
 
 def test_a_console_that_was_killed_is_replaced_and_its_token_is_worth_nothing(terminal):
-    process, old = terminal.start_console("--no-open")
+    process = terminal.start("console", "--no-open")
+    _, old = terminal.find_console()
     process.kill()
     process.wait()
-    assert (terminal.run_folder / "console.json").exists()
-    _, console = terminal.start_console("--no-open", "--port", str(old.port))
-    assert (console.port, console.token != old.token) == (old.port, True)
+    assert terminal.run("--stop") == (0, "No console runs.\n")
+    process = terminal.start("console", "--no-open", "--port", str(old.port))
+    assert process.stdout is not None
+    assert f"Console: http://127.0.0.1:{old.port}/ " in process.stdout.readline()
+    pid, console = terminal.find_console()
+    assert (pid, console.token != old.token) == (process.pid, True)
     answer = old.ask("GET", "/api/processes")
     assert (answer.status, answer.body) == (401, b"The token is not the right one.\n")
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
 
 
 def test_a_port_that_is_taken_is_reported(terminal):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        status, said = terminal.run("console", "--no-open", "--port", str(other.getsockname()[1]))
+        status, said = terminal.run("--no-open", "--port", str(other.getsockname()[1]))
     assert (status, "cannot be used: Address already in use. Choose another one" in said) == (2, True)
     assert os.listdir(terminal.run_folder) == ["console.lock"]
-    assert terminal.run("console", "--port", "70000")[0] == 2
+    assert terminal.run("--port", "70000")[0] == 2
 
 
 def test_a_run_folder_that_others_may_enter_is_reported(terminal):
     terminal.run_folder.mkdir(parents=True)
     terminal.run_folder.chmod(0o755)
-    status, said = terminal.run("console", "--no-open")
+    status, said = terminal.run("--no-open")
     assert (status, "must be yours alone" in said) == (1, True)
-
-
-def test_a_server_starts_the_console_beside_it(terminal, ws):
-    """It is no child of the server, and ends by itself some time after it."""
-    server = terminal.start("mcp", "--console", "-C", str(ws))
-    assert until((terminal.run_folder / "console.json").exists)
-    record = json.loads((terminal.run_folder / "console.json").read_text())
-    try:
-        assert until(terminal.browser.with_suffix(".opened").exists)
-        again = terminal.start("mcp", "--console", "-C", str(ws))
-        assert again.stderr is not None
-        assert f"http://127.0.0.1:{record['port']}/" in again.stderr.readline()
-        for one in (server, again):
-            one.communicate()
-        assert ConsoleClient(record["port"], record["token"]).ask("GET", "/").status == 200
-    finally:
-        assert terminal.run("console", "--stop")[0] == 0
-    assert gone(record["pid"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +65,34 @@ def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
         (2, "write_bytes", "", False, False),
     ]
     preview = show(kit, "rewind_preview", {"to": 1})
-    assert (preview["entries"], preview["refused"]) == ([2], [])
+    assert (preview["entries"], preview["refused"], preview["last"]) == ([2], [], 4)
+    assert show(kit, "rewind", {"to": 1, "last": 3}) == {
+        "ok": False,
+        "text": "Files were changed since the preview. Look at it again.",
+    }
     assert [(one["path"], one["diff"]) for one in preview["files"]] == [("a.txt", "@@ -1,1 +1,1 @@\n-two\n+one")]
-    assert show(kit, "rewind", {"to": 1})["ok"]
+    assert show(kit, "rewind", {"to": 1, "last": 4})["ok"]
     assert (ws / "a.txt").read_text() == "one\n"
     assert show(kit, "rewind_preview", {"to": 0})["files"][0]["kind"] == "deleted"
+
+
+def test_what_a_person_takes_back_is_not_asked_about(open_kit: Callable[..., Kit], ws: Path) -> None:
+    asked: list[str] = []
+
+    def approve(request: Any) -> bool:
+        asked.append(request.name)
+        return request.name == "write"
+
+    kit = open_kit(policy="ask", approve=approve)
+    for text in ("one", "two"):
+        kit.call("write", {"path": "a.txt", "content": text})
+    assert show(kit, "checkpoint", {"name": "here"})["ok"]
+    assert show(kit, "undo", {"number": 2})["ok"]
+    assert show(kit, "rewind", {"to": 0})["ok"]
+    assert (asked, (ws / "a.txt").exists()) == (["write", "write"], False)
+    assert not kit.call("undo").ok  # a model's is
+    denied = open_kit(policy=replace(kit.policy, deny=Effect.WRITE))
+    assert not show(denied, "undo", {"number": 1})["ok"]
 
 
 def test_a_preview_follows_moves(kit: Kit, ask: Any) -> None:
@@ -126,6 +151,14 @@ def test_blame_names_the_entry_of_each_line(kit: Kit, ask: Any, ws: Path) -> Non
     ]
 
 
+def test_names_are_shown_as_text(kit: Kit, ask: Any) -> None:
+    kit.exec("printf 'x\\n' | tee $'a\\xff.txt' > $'b\\e.txt'")
+    shown = ["a\\udcff.txt", "b\\x1b.txt"]
+    assert ask("journal")["entries"][0]["paths"] == shown
+    assert [one["path"] for one in ask("journal_entry", number=1)["files"]] == shown
+    assert ask("blame", path=shown[1])["lines"] == [{"line": 1, "number": 1, "text": "x"}]
+
+
 def test_answers_are_bounded(kit: Kit, ask: Any, ws: Path) -> None:
     kit.exec("for i in $(seq 300); do echo $i > f$i; done")
     shown = ask("journal_entry", number=1)
@@ -162,7 +195,27 @@ def test_a_workspace_that_was_deleted_loses_nothing(kit: Kit, ask: Any, ws: Path
     assert [one["number"] for one in ask("journal")["entries"]] == [1]
     assert ask("journal_entry", number=1)["files"][0]["path"] == "sub/a.txt"
     assert not ask("undo", number=1)["ok"]
-    for method in ("forks", "jobs", "todos", "notes", "memory", "library", "usage"):
+    for method in ("forks", "jobs", "todos", "notes", "memory", "library"):
         assert ask(method)
     with pytest.raises(ToolError, match=r"a\.txt"):
         ask("blame", path="sub/a.txt")
+
+
+def test_a_full_disk_is_a_sentence_and_changes_nothing(kit: Kit, ask: Any, ws: Path) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one\n"})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        answers = [ask("undo", number=1), ask("rewind", to=0), ask("checkpoint", name="here")]
+        entries = ask("journal")["entries"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert answers == [{"ok": False, "text": "File too large."}] * 3
+    assert ([one["number"] for one in entries], (ws / "a.txt").read_text()) == ([1], "one\n")
+    assert ask("undo", number=1)["ok"]
+
+
+def test_a_kit_that_was_closed_answers_nothing(kit: Kit, ask: Any) -> None:
+    kit.close()
+    with pytest.raises(ToolError, match="has closed its workspace"):
+        ask("notes")

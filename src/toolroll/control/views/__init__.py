@@ -1,4 +1,4 @@
-"""The views of a kit: what the console shows of its journal, forks, jobs, knowledge, usage and settings."""
+"""The views of a kit: what the console shows of its journal, forks, jobs, knowledge and settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ VIEWS = {
     "notes": "knowledge.find_notes",
     "memory": "knowledge.find_memories",
     "library": "knowledge.search_library",
-    "usage": "usage.list_tools",
     "doctor": "doctor.list_facts",
     "config": "config.show_settings",
 }
@@ -44,6 +43,8 @@ VIEWS = {
 
 def show(kit: Kit, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a method of `VIEWS`; ToolError, with a sentence for a person, if that is not possible."""
+    if kit.closed.is_set():
+        raise ToolError(ErrorCode.CANCELLED, "The process has closed its workspace.")
     view, shape = _load(method)
     try:
         given = msgspec.convert(params, shape)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from toolroll.text.files.changes import Change
+from toolroll.text.names import show_name
 from toolroll.text.truncate import bound
 
 _MAX_FILES = 200
@@ -23,11 +24,11 @@ def show_files(changes: Iterable[tuple[Change, str]], max_chars: int = _MAX_CHAR
         chars += len(shown)
         files.append(
             {
-                "path": change.path,
+                "path": show_name(change.path),
                 "kind": change.kind,
                 "diff": shown,
                 "binary": change.kept and change.added is None and change.kind in ("created", "modified", "deleted"),
-                "origin": change.origin,
+                "origin": show_name(change.origin) if change.origin else None,
                 "kept": change.kept,
             }
         )

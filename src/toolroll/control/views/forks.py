@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolroll.control.views.files import show_files
 from toolroll.host.files.journal.effects import PathEffect, describe_effects
+from toolroll.host.forks.fork import ForkChange
 from toolroll.host.forks.forks import OpenFork
 from toolroll.kit import Kit
 from toolroll.result import ToolError
@@ -28,18 +29,18 @@ def list_forks(kit: Kit) -> dict[str, Any]:
 def _row(one: OpenFork) -> dict[str, Any]:
     about = {"name": str(one.number), "kind": one.fork.kind, "opened": one.opened, "held": one.held}
     try:
-        changes = list(_changes(one))
+        rows = one.rows()
+        changed = sum(any(node and node.state.kind != "directory" for node in (row.base, row.fork)) for row in rows)
+        check = _last_command(one.kit)
     except (ToolError, OSError) as error:  # it is dropped meanwhile, or the workspace is gone: the others are shown
         return {**about, "changed": 0, "files": [], "more": False, "check": None, "error": str(error)}
-    return {**about, "changed": len(changes), **show_files(changes, _MAX_DIFF_CHARS), "check": _last_command(one.kit)}
+    return {**about, "changed": changed, **show_files(_describe(rows), _MAX_DIFF_CHARS), "check": check}
 
 
-def _changes(one: OpenFork) -> Iterator[tuple[Change, str]]:
-    effects, contents = dict[str, PathEffect](), dict[int, bytes | None]()
-    for row in one.rows():
-        nodes = [node for node in (row.base, row.fork) if node is not None]
-        contents |= {id(node.state): node.data for node in nodes}
-        effects[row.path] = PathEffect(row.base and row.base.state, row.fork and row.fork.state)
+def _describe(rows: Sequence[ForkChange]) -> Iterator[tuple[Change, str]]:
+    nodes = [node for row in rows for node in (row.base, row.fork) if node is not None]
+    contents = {id(node.state): node.data for node in nodes}
+    effects = {row.path: PathEffect(row.base and row.base.state, row.fork and row.fork.state) for row in rows}
     return describe_effects(effects, lambda state: contents.get(id(state)))
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from toolroll.host.approval.guard import run_changed
 from toolroll.host.shell.jobs import Job
 from toolroll.kit import Kit
 from toolroll.text.terminal import clean
@@ -56,11 +57,11 @@ def read_output(kit: Kit, id: int, after: Offset | None = None) -> dict[str, Any
 
 
 def press_keys(kit: Kit, id: int, text: str = "", keys: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Type a text and press keys, by the names that the tool `job` knows, if the policy lets it."""
+    """Type a text and press keys, by the names that the tool `job` knows, if no rule denies it."""
     ctx = kit.context(message="console")
     job = ctx.commands.jobs.get(id)
     ctx.call.name, ctx.call.arguments = "job", {"action": "input", "id": id, "input": text, "keys": list(keys)}
-    ctx.shell.feed(job, job.type(text, keys))
+    run_changed(ctx.call.arguments, ctx.shell.feed, job, job.type(text, keys))  # who types it agrees to it
     return {"ok": True, "text": ""}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from toolroll.control.views.files import show_files
+from toolroll.host.approval.guard import run_changed
 from toolroll.host.files.journal.effects import describe_effects, net_effects
 from toolroll.host.files.journal.entry import JournalEntry
 from toolroll.host.files.journal.log import undone_numbers
@@ -14,6 +17,7 @@ from toolroll.host.files.journal.points import CHECKPOINT, reverse_changes
 from toolroll.host.knowledge.timeline import describe_note
 from toolroll.kit import Kit
 from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.text.names import show_name
 
 _BY = "console"
 """The message of entries that are made from here."""
@@ -24,9 +28,14 @@ Limit = Annotated[int, Meta(ge=1, le=500)]
 
 def list_entries(kit: Kit, before: int | None = None, limit: Limit = 100) -> dict[str, Any]:
     """The entries, newest first: the last ones, or those before a number."""
-    entries = kit.journal.entries()
-    gone = undone_numbers(entries)
-    older = [one for one in reversed(entries) if before is None or one.number < before]
+    read, older = list[JournalEntry](), list[JournalEntry]()
+    for entry in kit.journal.newest_first():
+        read.append(entry)
+        if before is None or entry.number < before:
+            older.append(entry)
+        if len(older) > limit:
+            break
+    gone = undone_numbers(read[::-1])  # what undoes an entry is newer than it
     return {"entries": [_row(one, one.number in gone) for one in older[:limit]], "more": len(older) > limit}
 
 
@@ -39,7 +48,7 @@ def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
         "message": entry.message,
         "time": entry.time,
         "said": describe_note(entry),
-        "paths": paths[:_MAX_PATHS],
+        "paths": [show_name(one) for one in paths[:_MAX_PATHS]],
         "total": len(paths),
         "undone": undone,
         "checkpoint": entry.note.get(CHECKPOINT),
@@ -50,7 +59,7 @@ def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
 
 def show_entry(kit: Kit, number: int) -> dict[str, Any]:
     """The files that an entry changed, each with its diff."""
-    found = next((one for one in kit.journal.entries() if one.number == number), None)
+    found = next((one for one in kit.journal.newest_first() if one.number == number), None)
     if found is None:
         raise ToolError(ErrorCode.NOT_FOUND, f"The journal has no entry {number}.")
     return show_files(describe_effects(net_effects(found.changes), kit.journal.content))
@@ -58,29 +67,41 @@ def show_entry(kit: Kit, number: int) -> dict[str, Any]:
 
 def undo(kit: Kit, number: int) -> dict[str, Any]:
     """Undo one entry."""
-    return _answer(kit.undo(entry=number, message=_BY))
+    return _run(partial(kit.undo, entry=number), {"steps": 1, "call": number})
 
 
-def rewind(kit: Kit, to: str | int) -> dict[str, Any]:
-    """Take all files back to a checkpoint, or to how they were after an entry."""
-    return _answer(kit.rewind(to, message=_BY))
+def rewind(kit: Kit, to: str | int, last: int | None = None) -> dict[str, Any]:
+    """Take all files back to a checkpoint, or to how they were after an entry.
+
+    `last` is that of the preview: if there are newer entries, nothing is done.
+    """
+    if last is not None and last != _last_number(kit):
+        return {"ok": False, "text": "Files were changed since the preview. Look at it again."}
+    return _run(partial(kit.rewind, to), {"to": str(to), "partial": False})
 
 
 def checkpoint(kit: Kit, name: str) -> dict[str, Any]:
     """Name the present state of the files."""
-    return _answer(kit.checkpoint(name, message=_BY))
+    return _run(partial(kit.checkpoint, name), {"name": name})
 
 
-def _answer(result: Result) -> dict[str, Any]:
+def _run(act: Callable[..., Result], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make a call that a person asks for: where the policy asks about these arguments, that is the answer."""
+    result = run_changed(arguments, partial(act, message=_BY))
     return {"ok": result.ok, "text": result.text}
+
+
+def _last_number(kit: Kit) -> int:
+    return next((one.number for one in kit.journal.newest_first()), 0)
 
 
 def preview_rewind(kit: Kit, to: str | int) -> dict[str, Any]:
     """What a rewind would change, which entries it would undo, and why it would refuse, if it would."""
+    last = _last_number(kit)
     chosen, refused = kit.journal.preview_rewind(str(to))
     effects = net_effects(reverse_changes(chosen))
     shown = show_files(describe_effects(effects, kit.journal.content))
-    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS]}
+    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS], "last": last}
 
 
 def blame(kit: Kit, path: str) -> dict[str, Any]:

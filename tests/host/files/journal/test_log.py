@@ -70,6 +70,18 @@ def test_half_a_line_of_a_killed_process_is_passed_over(kit, log_file):
     assert [entry.number for entry in kit.journal.entries()] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("first_bytes", [1, 7, 100, 5_000, 1 << 16])
+def test_entries_are_read_from_the_end(log, tmp_path, monkeypatch, first_bytes):
+    assert list(log.newest_first()) == []
+    for size in (10, 3_000, 1, 200):
+        log.append(JournalEntry(0, 1.0, "write", "s", "m" * size, ()))
+    with (tmp_path / "state" / "journal" / "log.jsonl").open("ab") as file:
+        file.write(b'{"above": "cut')
+    monkeypatch.setattr(module, "_BACK_BYTES", first_bytes)
+    assert list(log.newest_first()) == log.entries()[::-1]
+    assert next(log.newest_first()).number == 4
+
+
 def test_two_kits_write_one_chain(ws, tmp_path):
     kits = [Kit(ws, state_dir=tmp_path / "state") for _ in range(3)]
     start = threading.Barrier(3)

@@ -294,6 +294,11 @@ class Journal:
         self.catch_up()
         return self._log.entries()
 
+    def newest_first(self) -> Iterator[JournalEntry]:
+        """The same, newest first, for a look at the last ones: a journal that others have changed is no error."""
+        self.catch_up()
+        return self._log.newest_first()
+
     def recover(self) -> list[str]:
         """Take back what calls that were killed had begun; the paths that others have changed since.
 

@@ -26,6 +26,7 @@ _PENDING = "journal/pending"
 _OTHERS, _ID = "others", "id"
 _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
+_BACK_BYTES = 1 << 16  # that are read first of the end of the log
 _LET_GO_S = 1.0
 _BLOBS = "journal/blobs"
 _MOST_BYTES = 1_000_000_000  # the oldest go first
@@ -230,6 +231,23 @@ class JournalLog:
             file.seek(size)
             lines = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
         return [_entry(line) for line in lines]
+
+    def newest_first(self) -> Iterator[JournalEntry]:
+        """The entries, newest first, read while they are asked for; whether the chain is whole is not checked."""
+        if not self.size():
+            return
+        with self._opened() as fd:
+            end, step, rest = os.fstat(fd).st_size, _BACK_BYTES, None
+            while end:
+                start, step = max(0, end - step), step * 2
+                lines = (os.pread(fd, end - start, start) + (rest or b"")).split(b"\n")
+                if rest is None:
+                    lines.pop()  # what a killed process left of a line, or nothing
+                if start and lines:
+                    rest = lines.pop(0)
+                for line in reversed(lines):
+                    yield _entry(msgspec.json.decode(line))
+                end = start
 
     @contextlib.contextmanager
     def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
