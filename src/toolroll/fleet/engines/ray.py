@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from toolroll.host.runtime.requirement import require
+from toolroll.host.requirement import require
 
 require("ray", "ray>=2.60,<3")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import toolroll
-from toolroll.host.runtime.requirement import require
+from toolroll.host.requirement import require
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "toolroll"
 
 
