@@ -6,6 +6,7 @@ import io
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from toolroll.host.requirement import require
@@ -119,14 +120,14 @@ class RayEngine(PipeEngine):
             _connect(address.removeprefix("//"))
         ray.cloudpickle.register_pickle_by_value(node_processes)
         nodes = [one for one in ray.nodes() if one["Alive"] and one["Resources"].get("CPU", 0) >= 1]
-        self._found = {f"{one['NodeName']}/{one['NodeID'][:6]}": one for one in nodes}
+        self._found = {f"ray:{one['NodeName']}/{one['NodeID'][:6]}": one for one in nodes}
         if not nodes:
             self._shut_down()
             raise ToolError(ErrorCode.NOT_FOUND, "No node of the Ray cluster has a CPU.")
-        super().__init__("ray", ",".join(self._found))
+        self._clients, self._closing = {name: list[str]() for name in self._found}, ExitStack()
 
-    def _open_pool(self, name: str, node: str, bases: Sequence[PackedBase]) -> RayPool:
-        return RayPool(name, self._found[node], bases)
+    def _open_pool(self, name: str, bases: Sequence[PackedBase]) -> RayPool:
+        return RayPool(name, self._found[name], bases)
 
     def close(self) -> None:
         super().close()
