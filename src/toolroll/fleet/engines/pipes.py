@@ -70,7 +70,6 @@ class NodeHello(msgspec.Struct):
     """What a node says first: see `node_start`."""
 
     tag: str
-    python: str
     installed: str
     unpacked: list[str]
 
@@ -223,7 +222,7 @@ class PipeEngine:
 
 
 def _find_client(kind: str, node: str, given: str) -> list[str]:
-    if kind not in COMMANDS or not node or node.startswith("-"):
+    if kind not in COMMANDS or not node or "/-" in f"/{node}":
         raise ValueError(f"{kind}:{given} does not name a node. Give {', '.join(f'{one}:NAME' for one in COMMANDS)}.")
     return COMMANDS[kind](node)
 
