@@ -118,8 +118,8 @@ def explain_end(how: str, text: str) -> str:
     return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
 
 
-def open_client(client: list[str]) -> NodePipe:
-    """The pipe of a client such as ssh."""
+def start_client(client: list[str]) -> NodePipe:
+    """Start a client such as ssh; its pipe."""
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
     return NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
 
@@ -169,7 +169,7 @@ class PipePool:
             return spare or self._connect()
 
     def _open_pipe(self) -> NodePipe:
-        return open_client(self._words)
+        return start_client(self._words)
 
     def _connect(self) -> NodePipe:
         return connect(self._open_pipe(), ["fleet", "node"], self._send_bases)
@@ -233,7 +233,7 @@ def bridge(spec: str, words: list[str]) -> int:
     The input is that of a client which waits for answers, so the end of either side is the end of both.
     """
     kind, _, node = spec.partition(":")
-    pipe = connect(open_client(_find_client(kind, node, node)), words)
+    pipe = connect(start_client(_find_client(kind, node, node)), words)
 
     def forward() -> None:
         with suppress(OSError):
