@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolroll.control.views.files import show_files
+from toolroll.control.views.jobs import used_shell
 from toolroll.host.files.journal.effects import PathEffect, describe_effects
 from toolroll.host.forks.fork import ForkChange
 from toolroll.host.forks.forks import OpenFork
@@ -46,10 +47,10 @@ def _describe(rows: Sequence[ForkChange]) -> Iterator[tuple[Change, str]]:
 
 def _last_command(kit: Any) -> dict[str, Any] | None:
     """The last command that ran in a fork, how it ended, and the end of its output."""
-    last = kit.context().commands.memory.last if kit.is_open else None
-    if last is None:
+    shell = used_shell(kit) if kit.is_open else None
+    if shell is None or shell.memory.last is None:
         return None
-    command, running = last
+    command, running = shell.memory.last
     ended = running.ended
     status = "running" if ended is None else ended.status if ended.outcome == "exited" else ended.outcome
     outputs = [running.output, *([running.errors] if running.errors is not None else [])]
