@@ -125,8 +125,9 @@ FORBIDDEN = (
     "os.path.realpath",
 )
 # Where the root itself is opened there is nothing above it to be beneath; the launcher looks for programs outside of it.
-# What trust.py and settings.py resolve is only compared.
+# What trust.py, settings.py and the daemon's client resolve is only compared.
 MAY_RESOLVE = {
+    HOST / "daemon" / "client.py",
     HOST / "files" / "root.py",
     HOST / "doctor.py",
     HOST / "files" / "trust.py",

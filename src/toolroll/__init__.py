@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
 
-from toolroll.host.context import Context
-from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.policy.effects import Effect
-from toolroll.policy.rules import Policy
-from toolroll.result import ErrorCode, Image, Result, Suggestion, ToolError
-from toolroll.schema import Field, FilePath
-from toolroll.tool import Tool, tool
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
     from toolroll.fleet.lease import Lease
     from toolroll.fleet.pool import Fleet
+    from toolroll.host.context import Context
     from toolroll.host.files.file_ops import FileInfo, FileOps
     from toolroll.host.forks.overlay import allow_overlays
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.cancellation import CancelToken as Token
     from toolroll.host.shell.command_result import Completed
     from toolroll.host.shell.exec_ops import ExecOps, Executed
     from toolroll.kit import Kit
+    from toolroll.policy.effects import Effect
+    from toolroll.policy.rules import Policy
+    from toolroll.result import ErrorCode, Image, Result, Suggestion, ToolError
+    from toolroll.schema import Field, FilePath
+    from toolroll.tool import Tool, tool
+else:
+    ModuleType = type(sys)  # `types` takes longer to import than all of this
 
 __version__ = "0.1.0"
-
-Token = CancelToken
 
 __all__ = [
     "CancelToken",
@@ -53,24 +57,41 @@ __all__ = [
 
 
 _LAZY = {
-    "Kit": "kit",
-    "Fleet": "fleet.pool",
-    "Lease": "fleet.lease",
-    "allow_overlays": "host.forks.overlay",
-    "Completed": "host.shell.command_result",
-    "FileInfo": "host.files.file_ops",
-    "FileOps": "host.files.file_ops",
-    "ExecOps": "host.shell.exec_ops",
-    "Executed": "host.shell.exec_ops",
+    "kit": ("Kit",),
+    "tool": ("Tool", "tool"),
+    "result": ("ErrorCode", "Image", "Result", "Suggestion", "ToolError"),
+    "schema": ("Field", "FilePath"),
+    "policy.effects": ("Effect",),
+    "policy.rules": ("Policy",),
+    "fleet.pool": ("Fleet",),
+    "fleet.lease": ("Lease",),
+    "host.context": ("Context",),
+    "host.runtime.cancellation": ("CancelToken",),
+    "host.forks.overlay": ("allow_overlays",),
+    "host.shell.command_result": ("Completed",),
+    "host.files.file_ops": ("FileInfo", "FileOps"),
+    "host.shell.exec_ops": ("ExecOps", "Executed"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load the kit on first use: those who only write tools need none of what it wires together."""
+    """Load each name on first use: the fast client of the command line needs none of them."""
     from importlib import import_module
 
     if name == "adapters":
         return import_module(f"{__name__}.{name}")
-    if name not in _LAZY:
+    wanted = "CancelToken" if name == "Token" else name
+    module = next((one for one, names in _LAZY.items() if wanted in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), wanted)
+    return found
+
+
+class _Package(ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep the decorator `tool` in its place: the import of the module of that name would hide it."""
+        super().__setattr__(name, value.tool if name == "tool" and isinstance(value, ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Package

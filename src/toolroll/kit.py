@@ -88,6 +88,7 @@ class Kit(ProgramCalls):
     """
 
     _spill: Spill | None = None  # another kit's
+    _warm: Services | None = None  # the same
 
     def __init__(
         self,
@@ -149,8 +150,8 @@ class Kit(ProgramCalls):
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
-        own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings, files, commands, self._spill)
+        own = self.session, self.dialect.profile, self.limits, guard, settings, files, commands
+        self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote

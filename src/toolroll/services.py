@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
+    from toolroll.host.shell.jobs import SharedJobs
     from toolroll.host.shell.shell import Shell
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
@@ -99,28 +100,29 @@ class Services:
         files: FileOps | None = None,
         commands: ExecOps | None = None,
         spill: Spill | None = None,
+        warm: Services | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
         With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
-        another kit's, where long outputs are kept for both.
+        another kit's, where long outputs are kept for both. `warm` are those of a kit with the same settings, which
+        outlives this one: its root, index, language servers and jobs are used.
         """
+        self._warm = warm
+        self._shared_jobs: SharedJobs | None = None
         self.session = session
         self._shared_spill = spill
         self.limits = limits
         self.guard = guard
         self.taint = Taint(guard)
         self.closed = threading.Event()
+        self._keep_session: Callable[[], None] = lambda: None
         self._judged = settings.verdict != "off"
         self.open_fork_kit: Callable[[Fork, int], Any] | None = None
         """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
-            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
-            mode = profile.new_folder_mode
-            self.root = make_root(os.fspath(workspace), settings.roots, folder_mode=mode, trust=trust)
-            closing.callback(self.root.close)
-            self.root.trust.drop_imports()
+            self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
             self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
             self._open_files(closing, profile)
@@ -128,6 +130,17 @@ class Services:
             if files is not None or commands is not None:
                 self._replace(closing, profile, files, commands)
             self._closing = closing.pop_all()
+
+    def _open_root(
+        self, closing: ExitStack, workspace: str, state_dir: str | None, folder_mode: int, others: Sequence[str]
+    ) -> Root:
+        if self._warm is not None:
+            return self._warm.root
+        trust = partial(examine, state_dir=state_dir, wide=self.guard.policy.wide)
+        root = make_root(workspace, others, folder_mode=folder_mode, trust=trust)
+        closing.callback(root.close)
+        root.trust.drop_imports()
+        return root
 
     def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
         self._state_dir = state_dir
@@ -151,10 +164,16 @@ class Services:
         if has_records(self.state):
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
-        self.search = _defer(closing, partial(self._open_search, states))
-        self.structure = _defer(closing, self._open_structure)
-        self.repo_maps = RepoMaps(self.files, self.search, self.structure)
-        closing.callback(self.repo_maps.close)
+        warm = self._warm
+        own_search = partial(self._open_search, states)
+        self.search: Search = _defer(closing, own_search) if warm is None else warm.search
+        self.structure: Structure = _defer(closing, self._open_structure) if warm is None else warm.structure
+        self.repo_maps: RepoMaps
+        if warm is not None:
+            self.repo_maps = warm.repo_maps
+        else:
+            self.repo_maps = RepoMaps(self.files, self.search, self.structure)
+            closing.callback(self.repo_maps.close)
 
     def _file_options(self, profile: Profile) -> dict[str, Any]:
         own = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher, "guard": profile.guard}
@@ -172,9 +191,10 @@ class Services:
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
-        self.shell = _defer(closing, partial(self._open_shell, profile.commands))
+        self.shell = _defer(closing, partial(self.open_shell, profile.commands))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
-        self.servers = _defer(closing, partial(self._open_servers, settings.language_servers))
+        own_servers = partial(self._open_servers, settings.language_servers)
+        self.servers: LanguageServers = _defer(closing, own_servers) if self._warm is None else self._warm.servers
         own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
@@ -222,10 +242,26 @@ class Services:
     def _dial(self, host: str, port: int) -> socket.socket | None:
         return self.shell.dial(host, port)
 
-    def _open_shell(self, table: str) -> Shell:
+    def open_shell(self, table: str) -> Shell:
+        """A shell for commands, judged by this table."""
         from toolroll.host.shell.shell import Shell
 
-        return Shell(self.root, self.spill, self.guard, **self._shell_options(table))
+        made = Shell(self.root, self.spill, self.guard, **self._shell_options(table))
+        if self._warm is not None:
+            from toolroll.host.shell.jobs import SharedJobs
+
+            self._shared_jobs = SharedJobs(self._warm.shell.jobs)
+            made._jobs.append(self._shared_jobs)
+        return made
+
+    def count_running_jobs(self) -> int:
+        """How many jobs run, of this kit and of those on its engines."""
+        is_open = cast("Deferred", self.shell).is_open
+        return sum(not job.running.over for job in self.shell.jobs.all()) if is_open else 0
+
+    def has_jobs(self) -> bool:
+        """Whether this kit has started jobs on the engines of another that are still known."""
+        return self._shared_jobs is not None and self._shared_jobs.has_started()
 
     def _open_structure(self) -> Structure:
         from toolroll.host.code.structure import Structure
@@ -295,8 +331,14 @@ class Services:
             with suppress(OSError):  # a full disk: what was called for has been done
                 store.save(before, self.shell.memory.saved(self.session), self.files.records.all())
 
-        self._closing.callback(keep)
+        self._keep_session = keep
+        self._closing.callback(self.save_session)
         return lost
+
+    def save_session(self) -> None:
+        """Keep a session that was resumed, for other processes, now in place of at `close`."""
+        keep, self._keep_session = self._keep_session, lambda: None
+        keep()
 
     def close(self) -> None:
         """End every job and close the engines, the last opened first."""

@@ -33,7 +33,6 @@ CALLS = [
     ("bash --sandbox none command='wc -l < a.txt' --json", 0, '"sandbox": "none"'),
     ("bash command='exit 3' --no-exit-code", 0, "Exit code: 3\n"),
     ("Bash --dialect claude-code command='exit 3'", 3, "ExecutionError: Exit code: 3\n"),
-    ("bash command='sleep 9' background=true", 1, "Unsupported: No command goes on in the background here: it would"),
     ("ls --root nowhere", 2, "nowhere' cannot be opened: No such file or directory.\n"),
     ("read path=a.tx", 1, "NotFound: File not found: there is no 'a.tx'. Did you mean 'a.txt'?\n"),
     ("read path=a.tx", 1, "  try: toolroll call read path=a.txt\n"),

@@ -11,9 +11,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolroll.cli.command import Command, UsageError, make_parser, parse
 from toolroll.host.runtime.exit_signals import exit_on
+
+if TYPE_CHECKING:
+    from toolroll.cli.options import Caller
 
 __all__ = ["COMMANDS", "main"]
 
@@ -21,8 +25,8 @@ _WHERE = {
     "tools": "tools.COMMAND",
     "call": "call.COMMAND",
     "mcp": "mcp.COMMAND",
-    "agent": "agent.COMMAND",
-    "swarm": "swarm.COMMAND",
+    "agent": "agents.agent.COMMAND",
+    "swarm": "agents.swarm.COMMAND",
     "fleet": "fleet.run.COMMAND",
     "try": "try_command.COMMAND",
     "journal": "journal.JOURNAL",
@@ -39,6 +43,7 @@ _WHERE = {
     "models": "knowledge.MODELS_COMMAND",
     "config": "config.COMMAND",
     "map": "code_map.COMMAND",
+    "up": "live.up.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }
@@ -64,14 +69,17 @@ _GC_THRESHOLD = 100_000  # allocations; imports make many objects and no garbage
 _USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS = 2, 130, 141
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit status; errors that the user can fix have no traceback."""
+def main(argv: Sequence[str] | None = None, caller: Caller | None = None) -> int:
+    """Run one command line and return its exit status; errors that the user can fix have no traceback.
+
+    `caller` has sent it, where this process is the daemon.
+    """
     gc.set_threshold(_GC_THRESHOLD)
     _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         with exit_on(signal.SIGTERM):
-            status = _run(list(sys.argv[1:] if argv is None else argv))
+            status = _run(list(sys.argv[1:] if argv is None else argv), caller)
         sys.stdout.flush()
     except UsageError as error:
         _complain(str(error))
@@ -95,7 +103,7 @@ def _fill_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], caller: Caller | None = None) -> int:
     match argv:
         case [] | ["-h" | "--help" | "help"]:
             print(_overview())
@@ -118,6 +126,7 @@ def _run(argv: list[str]) -> int:
         hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)
         raise UsageError(f"There is no command {argv[0]!r}.{hint} There are: {', '.join(COMMANDS)}.")
     args = parse(command, argv[1:])
+    args.caller = caller
     if args.help and not (command.helps_with and getattr(args, command.helps_with)):
         print(make_parser(command).format_help(), end="")
         return 0

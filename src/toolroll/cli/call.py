@@ -16,6 +16,7 @@ from toolroll.cli.options import (
     JSON,
     MODE,
     NETWORK,
+    OF_DAEMON,
     ROOT,
     SANDBOX,
     SESSION,
@@ -25,6 +26,7 @@ from toolroll.cli.options import (
     repeat_options,
 )
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
+from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,12 +46,49 @@ def run(args: Namespace) -> int:
             print(describe(entry))
             return 0
         given = arguments.parse_arguments(args.arguments, entry.schema if entry else {})
-        result = kit.call(args.tool, given, tools="all")
+        result = _call(kit, args, given)
+        if _needs_daemon(result) and (status := _call_by_daemon(args, given, kit)) is not None:
+            return status
         if args.json:
             show_json(as_json(result))
         else:
             _show(result, args, kit)
     return _status(result, follow=not args.no_exit_code)
+
+
+def _call(kit: Kit, args: Namespace, given: dict[str, Any]) -> Result:
+    if args.caller is None:
+        return kit.call(args.tool, given, tools="all")
+    result = kit.call(args.tool, given, tools="all", token=args.caller.token)
+    if args.caller.token.cancelled:  # as an interrupt of this process would be
+        raise KeyboardInterrupt
+    result.meta.pop("live_call", None)  # its number in the daemon
+    return result
+
+
+def _needs_daemon(result: Result) -> bool:
+    """Whether nothing was done, because a job would end with this process."""
+    from toolroll.host.shell.jobs import NO_JOBS
+
+    return result.error is not None and result.error.details == NO_JOBS
+
+
+def _call_by_daemon(args: Namespace, given: dict[str, Any], kit: Kit) -> int | None:
+    """Start the daemon and let it make the call; None if it is switched off or cannot be started."""
+    from toolroll import __version__
+    from toolroll.daemon.start import DaemonError, start_daemon
+    from toolroll.host.daemon.client import call_daemon
+
+    if kit.settings.daemon == "off":
+        return None
+    switches = [flag for flag, is_given in (("--json", args.json), ("--no-exit-code", args.no_exit_code)) if is_given]
+    try:
+        start_daemon(repeat_options(args, OF_DAEMON))
+    except (DaemonError, ToolError, OSError) as error:
+        complain(f"No daemon could be started for the job: {error}", "note")
+        return None
+    words = ["call", *repeat_options(args), *switches, args.tool, msgspec.json.encode(given).decode()]
+    return call_daemon(words, __version__)
 
 
 def _status(result: Result, *, follow: bool) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
+
 from toolroll.cli.command import Option, UsageError
 from toolroll.cli.screen import complain
 from toolroll.policy.rules import MODES, Confinement
@@ -17,8 +19,18 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.catalogue import Choice
+    from toolroll.daemon.warm_kits import WarmKits
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """The client whose command this process carries out, where it is the daemon."""
+
+    pid: int
+    token: CancelToken
+    kits: WarmKits
 
 
 def dialect_names() -> Sequence[str]:
@@ -64,6 +76,9 @@ SESSION = Option(
     ("--session",), "Session to continue: what was read, todos, folder (default: that of this terminal).", "NAME"
 )
 JSON = Option(("--json",), "Print JSON for programs.")
+OF_DAEMON = MODE, SANDBOX, NETWORK, WORKSPACE
+"""Those that choose a daemon, besides `--root` and `--wide`."""
+REPEATED = DIALECT, *OF_DAEMON, SESSION
 
 
 def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuration:
@@ -110,14 +125,20 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     from toolroll.host.settings import Layer
     from toolroll.kit import Kit
 
+    caller: Caller | None = getattr(args, "caller", None)
+    over = [Layer("", {"wide": True})] if listing else []
+    if caller is None:
+        over.append(Layer("", {"limits": {"jobs": 0}}))  # jobs would end with us
     make = Kit if listing else make_kit
-    over = [Layer("", {"limits": {"jobs": 0}}), *([Layer("", {"wide": True})] if listing else [])]  # jobs end with us
     configuration = read_settings(args, args.workspace, *over)
     for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
         complain(hint, "note")
     session = None if listing else choose_session(args)
     try:
-        kit = make(args.workspace, session=session, tools=tools, settings=configuration.settings)
+        if caller is not None:
+            kit: Kit = caller.kits.open(args.workspace, configuration.settings, session)
+        else:
+            kit = make(args.workspace, session=session, tools=tools, settings=configuration.settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -143,13 +164,14 @@ def choose_session(args: Namespace) -> str | None:
         return None
     if args.session == "":
         raise UsageError("The session has no name. Give one with --session NAME.")
-    return args.session or _terminal_name()
+    caller: Caller | None = getattr(args, "caller", None)
+    return args.session or _terminal_name("self" if caller is None else str(caller.pid))
 
 
-def _terminal_name() -> str | None:
+def _terminal_name(process: str) -> str | None:
     """A name for the controlling terminal, which a later one with its number does not get; None without one."""
     try:
-        with open("/proc/self/stat", "rb") as file:
+        with open(f"/proc/{process}/stat", "rb") as file:
             device = int(file.read().rpartition(b")")[2].split()[4])
     except FileNotFoundError:  # only Linux knows it when all streams are redirected
         device = next((os.fstat(fd).st_rdev for fd in (0, 1, 2) if os.isatty(fd)), 0)
@@ -167,17 +189,15 @@ def cannot_open(workspace: str, error: OSError) -> UsageError:
     return UsageError(f"Cannot open the workspace {workspace!r}: {why}. Name a folder with -C DIR.")
 
 
-def repeat_options(args: Namespace) -> list[str]:
-    """The options above that differ from their defaults, for a suggested command."""
+def repeat_options(args: Namespace, options: Sequence[Option] = REPEATED) -> list[str]:
+    """The options above that differ from their defaults, for a suggested command; `--root` and `--wide` too."""
     words = []
-    for option in (DIALECT, MODE, SANDBOX, NETWORK, WORKSPACE):
+    for option in options:
         value = getattr(args, option.name, None)
         if value is not None and value != option.default:
             words += [option.flags[0], value]
     for folder in getattr(args, ROOT.name, ()):
         words += [ROOT.flags[0], folder]
-    if getattr(args, SESSION.name, None):
-        words += [SESSION.flags[0], args.session]
     return [*words, WIDE.flags[0]] if args.wide else words
 
 

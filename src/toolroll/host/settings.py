@@ -100,7 +100,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The path of a file like `mcp.json`, or its servers by name."""
     roots: tuple[str, ...] = ()
     """Further folders of the workspace, as absolute paths."""
+    daemon: Literal["auto", "off"] = "auto"
+    """Whether commands use the daemon of their workspace, and start one for jobs."""
     plugins: PluginSettings = PluginSettings()
+    prices: dict[str, tuple[float, float]] = {}
+    """By model: dollars for a million tokens of input and of output, for what `toolroll agent` shows."""
 
     def override(self, **given: Any) -> Settings:
         """Other values for these keys, None for none; tables are merged. What a caller gives in Python."""
@@ -129,7 +133,7 @@ _POLICY_KEYS = (
     *("sandbox", "network", "credentials", "hosts", "readable", "protected", "wide", "taint"),
     *("allow_destructive", "allow_cd", "commit"),
 )
-_BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
+_BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide", "daemon")
 VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
 """Environment variables, by key."""
 _ROWS: dict[str, type] = {"hook": HookSettings, "commit_rule": CommitRule}

@@ -54,6 +54,10 @@ class Job:
         return time.monotonic() - self.running.started if ended is None else ended.seconds
 
 
+NO_JOBS = {"jobs": 0}
+"""Details of the error where no job can be started."""
+
+
 class Jobs:
     """The jobs of one kit. Those that have ended are kept, the newest of them, until there are too many."""
 
@@ -111,9 +115,39 @@ class Jobs:
             message = (
                 "No command goes on in the background here: it would end with this call. Run it in the foreground."
             )
-            raise ToolError(ErrorCode.UNSUPPORTED, message)
+            raise ToolError(ErrorCode.UNSUPPORTED, message, details=NO_JOBS)
         if len(self._jobs) >= self._most and not any(job.running.over for job in self._jobs.values()):
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"{len(self._jobs)} jobs run already, which is the most. Kill one with `job` first.",
             )
+
+
+class SharedJobs(Jobs):
+    """The jobs of another kit, which ends them, with those that are started from here."""
+
+    def __init__(self, owner: Jobs) -> None:
+        super().__init__(owner._most)
+        self._owner = owner
+        self._started: list[Job] = []
+
+    def add(self, running: RunningCommand, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
+        job = self._owner.add(running, title=title, notes=notes)
+        self._started.append(job)
+        return job
+
+    def check(self) -> None:
+        self._owner.check()
+
+    def get(self, id: int) -> Job:
+        return self._owner.get(id)
+
+    def all(self) -> list[Job]:
+        return self._owner.all()
+
+    def close(self) -> None:
+        """Nothing: they outlive this kit."""
+
+    def has_started(self) -> bool:
+        """Whether a job that was started from here is still known."""
+        return any(job in self._started for job in self._owner.all())

@@ -1,0 +1,139 @@
+"""`toolroll up`: run the daemon of a workspace, which makes calls faster and keeps their jobs running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from toolroll.cli.command import Command, Option, UsageError
+from toolroll.cli.options import (
+    MODE,
+    NETWORK,
+    OF_DAEMON,
+    ROOT,
+    SANDBOX,
+    WIDE,
+    WORKSPACE,
+    Caller,
+    read_settings,
+    repeat_options,
+)
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.daemon.server import DaemonServer
+    from toolroll.host.daemon.request import DaemonRequest
+
+_SWITCHED_OFF = 'The configuration says daemon = "off". See: toolroll config'
+
+
+def run(args: Namespace) -> int:
+    """Start the daemon, or show or stop those of the workspace."""
+    from toolroll.daemon.start import DaemonError, start_daemon
+    from toolroll.host.daemon.client import resolve
+
+    if not os.path.isdir(args.workspace):
+        raise UsageError(f"Cannot open the workspace {args.workspace!r}: it is no folder. Name one with -C DIR.")
+    if args.stop or args.status:
+        return _ask_all(args)
+    if read_settings(args, args.workspace).settings.daemon == "off":
+        raise UsageError(_SWITCHED_OFF)
+    try:
+        if args.foreground:
+            return _serve(args)
+        start_daemon(repeat_options(args, OF_DAEMON))
+    except DaemonError as error:
+        raise UsageError(str(error)) from None
+    print(f"The daemon of {resolve(args.workspace)!r} runs.")
+    return 0
+
+
+def _ask_all(args: Namespace) -> int:
+    from toolroll.daemon.start import ask, describe_daemons
+
+    found = list(describe_daemons(args.workspace))
+    for name, status in found:
+        if args.stop:
+            ask(name, "stop")
+        print(f"Stopped: {status}" if args.stop else status)
+    if not found:
+        print("No daemon runs here.")
+    return 0
+
+
+def _serve(args: Namespace) -> int:
+    """Serve in this process until the daemon is idle or stopped."""
+    from toolroll.daemon.start import READY, check_caller
+    from toolroll.host.runtime.user_sockets import SocketInUseError
+
+    check_caller()
+    try:
+        server = make_server(args)
+    except SocketInUseError:
+        print(f"{READY}: another daemon runs already", flush=True)
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: server.stop())
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    print(f"{READY}: process {os.getpid()}", flush=True)
+    os.chdir("/")
+    server.run()
+    return 0
+
+
+def make_server(args: Namespace, **how: Any) -> DaemonServer:
+    """The daemon of these options, which listens already; SocketInUseError if another one does."""
+    from toolroll import __version__
+    from toolroll.cli import main
+    from toolroll.control.server import ControlServer
+    from toolroll.daemon.server import DaemonServer
+    from toolroll.daemon.warm_kits import WarmKits
+    from toolroll.host.daemon.client import resolve, socket_name
+
+    control = ControlServer(None, "daemon", client="toolroll call")
+    kits = WarmKits(control.follow, lambda kit: kit.watch_calls(control.calls.begin))
+    workspace, since = resolve(args.workspace), time.strftime("%Y-%m-%d %H:%M")
+
+    def answer(request: DaemonRequest) -> int:
+        return main(request.argv, Caller(request.pid, request.token, kits))
+
+    def why_not() -> str:
+        return _SWITCHED_OFF if read_settings(args, workspace).settings.daemon == "off" else ""
+
+    def describe() -> str:
+        about = f"process {os.getpid()}, version {__version__}, since {since}, jobs: {kits.count_jobs()}"
+        return f"{workspace}\0{about}"
+
+    def is_needed() -> bool:
+        kits.sweep()
+        return kits.count_jobs() > 0
+
+    def close() -> None:
+        control.close()
+        kits.close()
+
+    return DaemonServer(socket_name(_key(args), __version__), answer, why_not, describe, is_needed, close, **how)
+
+
+def _key(args: Namespace) -> dict[str, list[str]]:
+    """The options as the client finds them in a command line."""
+    given = {one.name: [getattr(args, one.name)] for one in (MODE, SANDBOX, NETWORK) if getattr(args, one.name)}
+    wide = {"wide": ["yes"]} if args.wide else {}
+    return {**given, **wide, "workspace": [args.workspace], "root": args.root}
+
+
+_STOP = Option(("--stop",), "Stop the daemons of the workspace, and their jobs.")
+_STATUS = Option(("--status",), "Show the daemons of the workspace.")
+_FOREGROUND = Option(("--foreground",), "Serve in this process, in place of one in the background.")
+COMMAND = Command(
+    "up",
+    "Run the daemon of a workspace: calls take less time, and jobs outlive them.",
+    run,
+    (_STOP, _STATUS, _FOREGROUND, MODE, SANDBOX, NETWORK, WORKSPACE, ROOT, WIDE),
+    more="""\
+`toolroll call` with the same options uses the daemon while it runs. A call that starts a job starts the daemon too.
+It ends after 15 minutes without a call or a job. With TOOLROLL_DAEMON=off, or daemon = "off" in toolroll.toml, no
+command uses or starts one.""",
+)

@@ -1,0 +1,62 @@
+"""`toolroll up`, and the daemon that a job starts."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from toolroll.daemon.start import DaemonError, start_daemon
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a daemon on Linux only")
+
+
+def is_running(command: str) -> bool:
+    """Whether a process has this command line, words and all."""
+    wanted = command.replace(" ", "\0").encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if wanted in path.read_bytes():
+                return True
+    return False
+
+
+def test_a_job_starts_the_daemon_and_the_next_call_survives_its_death(toolroll, quick, ws, env):
+    """From the first call to `--stop`: the daemon is used, killed in a call, and nothing is lost."""
+    job = f"sleep 6{os.getpid()}"
+    status, said, _ = toolroll("call", "bash", f"command={job}", "background=true")
+    assert (status, "Still running as job 1." in said) == (0, True)
+    _, about, _ = quick("up", "--status")
+    assert "jobs: 1" in about
+    daemon = int(about.split(",")[0].removeprefix("process "))
+    assert quick("up")[:2] == (0, f"The daemon of {str(ws)!r} runs.\n")
+    words = [sys.executable, "-m", "toolroll", "call", "bash", "command=touch begun; sleep 600"]
+    with subprocess.Popen(words, cwd=ws, env=env, stderr=subprocess.PIPE, text=True) as client:
+        assert until((ws / "begun").exists)
+        os.kill(daemon, signal.SIGKILL)
+        said = client.communicate()[1]
+    assert (client.returncode, "The daemon ended during this call" in said) == (1, True)
+    assert quick("call", "ls")[:2] == (0, "begun\n")
+    assert quick("up", "--status")[1] == "No daemon runs here.\n"
+    assert until(lambda: not is_running(job))
+
+
+def test_what_cannot_be_started_is_explained(quick, ws, monkeypatch, tmp_path):
+    assert quick("up", "-C", "missing")[0] == 2
+    status, _, said = quick("up", TOOLROLL_DAEMON="off")
+    assert (status, 'daemon = "off"' in said) == (2, True)
+    assert quick("up", TOOLROLL_RUN="x")[2] == "toolroll: A command of a tool cannot start a daemon.\n"
+    status, _, said = quick("call", "bash", "command=sleep 1", "background=true", TOOLROLL_DAEMON="off")
+    assert (status, "No command goes on in the background" in said) == (1, True)
+
+
+def test_a_daemon_that_cannot_listen_is_explained(ws, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(ws)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(DaemonError, match="Not a directory"):
+        start_daemon([])

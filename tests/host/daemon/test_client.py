@@ -1,0 +1,121 @@
+"""The fast client: which daemon it asks, when it asks none, and what it imports."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.users import need_another_user
+from toolroll import __version__
+from toolroll.cli import COMMANDS
+from toolroll.host.daemon import client
+from toolroll.host.daemon.client import call_daemon, scan, socket_name
+from toolroll.host.runtime import user_sockets
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a daemon on Linux only")
+
+
+def test_it_knows_every_option_of_call():
+    options = [one for one in COMMANDS["call"].options if not one.is_positional]
+    assert {flag for one in options if one.value for flag in one.flags} == client._VALUES.keys()
+    assert {flag for one in options if one.value is None for flag in one.flags} == client._SWITCHES.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("ls path=.", {}),
+        ("-C a ls", {"workspace": ["a"]}),
+        ("ls -Ca --mode=thinking --root b --root=c", {"workspace": ["a"], "mode": ["thinking"], "root": ["b", "c"]}),
+        ("--wide ls -- --help", {"wide": ["yes"]}),
+        ("write content=@- -", {}),
+        ("ls --help", None),
+        ("-h", None),
+        ("ls --unknown", None),
+        ("ls --json=x", None),
+        ("ls -C", None),
+    ],
+)
+def test_options_are_found_as_the_parser_finds_them(words, found):
+    assert scan(words.split()) == found
+
+
+def test_policy_version_and_workspace_have_daemons_of_their_own(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    plain = socket_name({}, __version__)
+    others = [{"mode": ["thinking"]}, {"sandbox": ["none"]}, {"network": ["on"]}, {"root": ["a"]}, {"wide": ["yes"]}]
+    names = {plain, *(socket_name(one, __version__) for one in [*others, {"workspace": ["/"]}])}
+    assert socket_name({"workspace": [str(tmp_path)], "": ["a"]}, __version__) == plain
+    for name, value in (("TOOLROLL_POLICY", "ask"), ("HOME", "/elsewhere"), ("XDG_CONFIG_HOME", "/elsewhere")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(name, value)
+            names.add(socket_name({}, __version__))
+    assert len({*names, socket_name({}, "9.9")}) == 11
+
+
+def test_no_daemon_is_asked_when_it_is_switched_off(start, by_daemon, monkeypatch):
+    start()
+    assert by_daemon("call", "ls")[0] == 0
+    assert [
+        by_daemon(*words)[0] for words in (["tools"], ["call", "--help"], ["call", "ls", "--mode", "thinking"])
+    ] == [None] * 3
+    monkeypatch.setenv("TOOLROLL_DAEMON", "off")
+    assert by_daemon("call", "ls")[0] is None
+
+
+def test_a_socket_of_another_user_is_not_used(here, by_daemon):
+    need_another_user()
+    folder = os.path.join(client.state_dir(), "run")
+    os.makedirs(folder, 0o700)
+    os.chmod(folder, 0o777)
+    os.chmod(os.path.dirname(folder), 0o755)
+    os.chmod(os.path.dirname(os.path.dirname(folder)), 0o755)
+    code = "import os, socket, sys; os.chdir(sys.argv[1]); os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[2]); s.listen(); print(flush=True); s.accept()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, folder, socket_name({}, __version__)], stdout=subprocess.PIPE
+    ) as other:
+        other.stdout.readline()
+        assert by_daemon("call", "ls")[0] is None
+
+
+def test_it_imports_nothing_that_takes_long(start, here):
+    start()
+    code = "import sys; before = set(sys.modules); import toolroll; from toolroll.__main__ import call_daemon; status = call_daemon(['call', 'ls'], toolroll.__version__); print(status, *sorted(set(sys.modules) - before), file=sys.stderr)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+    ours = [name for name in said[1:] if name.partition(".")[0] == "toolroll"]
+    assert (said[0], sorted({*said[1:]} - {*ours})) == ("0", ["__future__", "_blake2", "_socket"])
+    assert ours == [
+        "toolroll",
+        "toolroll.__main__",
+        "toolroll.host",
+        "toolroll.host.daemon",
+        "toolroll.host.daemon.client",
+        "toolroll.host.runtime",
+        "toolroll.host.runtime.user_folders",
+    ]
+
+
+def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
+    """What took no call is gone without: the client goes on alone. What had begun may have taken effect."""
+    for sent, status, said in (
+        (b"", None, ""),
+        (b"-No.", None, ""),
+        (b"+", 1, "may have taken effect"),
+        (b"+7", 7, ""),
+    ):
+        with user_sockets.listen(socket_name({}, __version__)) as listener:
+
+            def answer(listener=listener, sent=sent) -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1 << 20)
+                    connection.sendall(sent)
+
+            thread = threading.Thread(target=answer)
+            thread.start()
+            got = by_daemon("call", "ls")
+            thread.join()
+        assert (got[0], said in got[2]) == (status, True)
+    assert call_daemon(["call", "ls"], __version__) is None  # the socket is stale
