@@ -38,6 +38,7 @@ _WHERE = {
     "replay": "recording.replay.COMMAND",
     "approve": "approve.COMMAND",
     "console": "live.console.COMMAND",
+    "watch": "live.watch.COMMAND",
     "sessions": "sessions.COMMAND",
     "memory": "knowledge.MEMORY_COMMAND",
     "models": "knowledge.MODELS_COMMAND",
