@@ -146,9 +146,8 @@ def main(count: int = 1000, width: int = 1000) -> None:
         mine = report(once, whole, leftovers(place))
         plain = run_plain(min(count, _PLAIN), workspace, place)
         print(f"git worktree and plain processes: leases/s {plain[0]:.1f}, CPU of a lease {1000 * plain[1]:.0f} ms")
-        print(
-            f"the fleet takes {mine[1] / plain[1]:.2f} times the CPU, and makes {mine[0] / plain[0]:.1f} times the leases/s"
-        )
+        times = mine[1] / plain[1], mine[0] / plain[0]
+        print(f"the fleet takes {times[0]:.2f} times the CPU, and makes {times[1]:.1f} times the leases/s")
 
 
 def make_repository(source: Path, target: Path) -> Path:
