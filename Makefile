@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons clients toolchains adapters setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons clients toolchains stories adapters setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -86,6 +86,10 @@ toolchains: $(VENV)/.dev-stamp ## run real package managers, servers, test runne
 	$(BIN)/python -m tests.npm.node tests/toolchains/package.json
 	TOOLCHAINS=$(TOOLS) $(BIN)/pytest -m slow -rs tests/toolchains
 
+stories: $(VENV)/.dev-stamp ## tell all stories of the console in a real Chromium; writes docs/pictures/
+	$(BIN)/python -m tests.npm.node tests/console/page/package.json
+	$(BIN)/pytest -m "slow or not slow" -rs tests/console/page
+
 # Some frameworks leave sockets and event loops open, which the tests of toolroll itself must not.
 IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
@@ -127,7 +131,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt pyproject.toml $(READY)
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-PACKAGES := tests/npm/package.json tests/clients/npm/claude-code.json
+PACKAGES := tests/npm/package.json tests/clients/npm/claude-code.json tests/console/page/package.json
 # What the tests drive besides: the weights of the embedder, and official programs from npm. Where they cannot be had, the
 # tests that need them say so and are skipped.
 $(VENV)/.peers-stamp: $(PACKAGES) src/toolroll/host/models/embedding/model_files.py $(VENV)/.dev-stamp

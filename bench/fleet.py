@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from bench.corpora import real
 
@@ -23,10 +26,11 @@ FILES = {  # of usual size, and a line that each has once
     "django/core/paginator.py": "import inspect",
     "django/utils/decorators.py": "from functools import partial, update_wrapper, wraps",
 }
+_PLAIN = 40  # leases of the plain peer
 WORDS = ("constant_time_compare", "class MultiPartParserError", "get_script_prefix", "UnorderedObjectListWarning")
 
 
-def make_tasks(count: int) -> Iterator[dict[str, object]]:
+def make_tasks(count: int) -> Iterator[dict[str, Any]]:
     """The tasks: 12 reads, 4 edits, 2 greps and 2 commands each, and a mark of its own in every file that it edits."""
     for number in range(count):
         mark, calls = f"lease {number:05}", list[list[object]]()
@@ -64,36 +68,83 @@ def _below(pid: int) -> Iterator[int]:
             continue
 
 
+class FleetRun(NamedTuple):
+    """One run of `toolroll fleet run`: its results, its time by the clock and of CPU, and its memory in KiB."""
+
+    rows: list[dict[str, Any]]
+    seconds: float
+    cpu: float
+    peak: int
+
+
+def run_fleet(count: int, width: int, workspace: Path, place: Path) -> FleetRun:
+    """Run so many tasks, and watch the memory."""
+    tasks = place / "tasks.jsonl"
+    tasks.write_text("".join(json.dumps(one) + "\n" for one in make_tasks(count)))
+    environ = {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "XDG_STATE_HOME": str(place / "state")}
+    words = [sys.executable, "-m", "toolroll", "fleet", "run", str(tasks), "--width", str(width), "-C", str(workspace)]
+    began, before, peaks, stop = time.monotonic(), cpu_seconds(), [0], threading.Event()
+    with subprocess.Popen(words, env=environ) as child:
+        watcher = threading.Thread(target=watch_memory, args=(child.pid, stop, peaks))
+        watcher.start()
+        child.wait()
+        seconds = time.monotonic() - began
+        stop.set()
+        watcher.join()
+    rows = [json.loads(line) for line in (place / "tasks.results.jsonl").read_text().splitlines()]
+    return FleetRun(rows, seconds, cpu_seconds() - before, max(peaks))
+
+
+def cpu_seconds() -> float:
+    """CPU time of all processes that have ended, and of this one."""
+    used = (resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def run_plain(count: int, workspace: Path, place: Path) -> tuple[float, float]:
+    """The same calls by a worktree of git, Python's files and plain processes: leases/s, and CPU seconds of one."""
+    tasks = list(make_tasks(count))
+
+    def work(task: dict[str, Any]) -> None:
+        folder = place / "plain" / task["id"].replace(" ", "-")
+        with turn:  # git lets one at a time make a worktree
+            git("worktree", "add", "-q", "--detach", str(folder), "HEAD", cwd=workspace)
+        for name, given in task["calls"]:
+            if name == "bash":
+                subprocess.run(["bash", "-c", given["command"]], cwd=folder, check=True, capture_output=True)
+            elif name == "grep":
+                git("grep", "-n", given["pattern"], cwd=folder)
+            else:
+                path = folder / given["path"]
+                text = path.read_text()
+                if name == "edit":
+                    path.write_text(text.replace(given["old"], given["new"], 1))
+                else:
+                    text.splitlines()[given.get("offset", 1) - 1 :][: given["limit"]]
+        git("diff", cwd=folder)
+        with turn:
+            git("worktree", "remove", "--force", str(folder), cwd=workspace)
+
+    turn, began, before = threading.Lock(), time.monotonic(), cpu_seconds()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(work, tasks))
+    return count / (time.monotonic() - began), (cpu_seconds() - before) / count
+
+
+def git(*words: str, cwd: Path) -> None:
+    """Run git."""
+    subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True)
+
+
 def main(count: int = 1000, width: int = 1000) -> None:
     """Run it, and print the table."""
     with tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder:
         place = Path(folder)
         workspace = make_repository(real("django"), place / "django")
-        tasks = place / "tasks.jsonl"
-        tasks.write_text("".join(json.dumps(one) + "\n" for one in make_tasks(count)))
-        environ = {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "XDG_STATE_HOME": str(place / "state")}
-        words = [
-            sys.executable,
-            "-m",
-            "toolroll",
-            "fleet",
-            "run",
-            str(tasks),
-            "--width",
-            str(width),
-            "-C",
-            str(workspace),
-        ]
-        began, peaks, stop = time.monotonic(), [0], threading.Event()
-        with subprocess.Popen([*words, "--picture", str(place / "fleet.svg")], env=environ) as child:
-            watcher = threading.Thread(target=watch_memory, args=(child.pid, stop, peaks))
-            watcher.start()
-            child.wait()
-            stop.set()
-            watcher.join()
-        seconds = time.monotonic() - began
-        rows = [json.loads(line) for line in (place / "tasks.results.jsonl").read_text().splitlines()]
-        report(rows, seconds, max(peaks), leftovers(place))
+        once = run_fleet(1, 1, workspace, place)  # mostly the preparation of the base
+        whole = run_fleet(count, width, workspace, place)
+        left = leftovers(place)
+        report(once, whole, left, run_plain(min(count, _PLAIN), workspace, place))
 
 
 def make_repository(source: Path, target: Path) -> Path:
@@ -118,19 +169,22 @@ def leftovers(place: Path) -> list[str]:
     return files + mounts + processes
 
 
-def report(rows: list[dict[str, object]], seconds: float, peak: int, left: list[str]) -> None:
-    """Print the figures."""
-    calls = [call for row in rows for call in row.get("calls", [])]  # type: ignore[attr-defined]
-    commands = sum(call["tool"] == "bash" for call in calls)
-    spans = [row["seconds"] for row in rows]
-    crossed = [row["id"] for row in rows if not _is_own(row)]
-    print(f"leases {len(rows)}, passed {sum(row['status'] == 'passed' for row in rows)}, calls {len(calls)}")
-    print(f"whole run {seconds:.1f} s; longest lease {max(spans):.1f} s")  # type: ignore[type-var]
-    print(f"file calls/s {(len(calls) - commands) / seconds:.0f}, commands/s {commands / seconds:.0f}")
-    print(f"peak memory {peak / 1024:.0f} MB; crossed {len(crossed)}; left behind {len(left)} {left[:5]}")
+def report(once: FleetRun, whole: FleetRun, left: list[str], plain: tuple[float, float]) -> None:
+    """Print the figures. Rates are those of the whole mix, after the preparation of the base."""
+    calls = [call for row in whole.rows for call in row.get("calls", [])]
+    commands, leases = sum(call["tool"] == "bash" for call in calls), len(whole.rows)
+    seconds, cpu = max(whole.seconds - once.seconds, 0.001), (whole.cpu - once.cpu) / max(leases - 1, 1)
+    crossed = [row["id"] for row in whole.rows if not _is_own(row)]
+    print(f"leases {leases}, passed {sum(row['status'] == 'passed' for row in whole.rows)}, calls {len(calls)}")
+    print(f"whole run {whole.seconds:.1f} s, {once.seconds:.1f} s of them for the base and the first lease")
+    print(f"together: file calls/s {(len(calls) - commands) / seconds:.0f}, commands/s {commands / seconds:.0f}")
+    print(f"leases/s {leases / seconds:.1f}; git worktree and plain processes: {plain[0]:.1f}")
+    print(f"CPU of a lease {1000 * cpu:.0f} ms; git worktree and plain processes: {1000 * plain[1]:.0f} ms")
+    print(f"longest lease {max(row['seconds'] for row in whole.rows):.1f} s; peak memory {whole.peak / 1024:.0f} MB")
+    print(f"crossed {len(crossed)}; left behind {len(left)} {left[:5]}")
 
 
-def _is_own(row: dict[str, object]) -> bool:
+def _is_own(row: dict[str, Any]) -> bool:
     """Whether the changes of a lease have its own mark six times, and nobody else's."""
     marks = [line for line in str(row.get("patch", "")).splitlines() if line.startswith("+") and "lease " in line]
     return len(marks) == len(FILES) + 2 and all(str(row["id"]) in line for line in marks)

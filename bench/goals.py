@@ -107,6 +107,11 @@ def milliseconds(outcome: Outcome) -> float:
     return outcome.ours.cpu * 1e3
 
 
+def elapsed(outcome: Outcome) -> float:
+    """The milliseconds that pass."""
+    return outcome.ours.wall * 1e3
+
+
 def megabytes(outcome: Outcome) -> float:
     return outcome.ours.memory / 1e6
 

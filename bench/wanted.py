@@ -7,7 +7,7 @@ changes in docs/code.md, the passages for a question in docs/retrieval.md.
 
 from __future__ import annotations
 
-from bench.goals import Goal, beside, growth, megabytes, microseconds, milliseconds, over, right
+from bench.goals import Goal, beside, elapsed, growth, megabytes, microseconds, milliseconds, over, right
 
 NODE = "@modelcontextprotocol/server-filesystem"
 SDK = "mcp low-level Server"
@@ -35,6 +35,7 @@ GOALS = (
     Goal("", "patch : git apply", "patch", "*", beside(APPLY), 1),
     Goal("", "command under Landlock, over a plain one", "spawn", "*landlock*", over("plain"), 1, "ms"),
     Goal("", "command under bubblewrap, over a plain one", "spawn", "*bubblewrap*", over("plain"), 6, "ms"),
+    Goal("", "an answer reaches the call that waits", "approval", "answer *", elapsed, 50, "ms"),
     Goal("", "outline and symbols, cold : parse", "structure", "[!r]*cold*", beside("tree-sitter"), 1.3),
     Goal("", "outline and symbols, after an edit : parse", "structure", "[!r]*edit*", beside("tree-sitter"), 1 / 50),
     Goal("", "first map : aider", "repo_map", "first*", beside("aider"), 1 / 2),

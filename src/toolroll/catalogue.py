@@ -120,8 +120,11 @@ class Catalogue:
         """`entries`: those that may be called now."""
         self._choice = choice
         self._entries = entries
-        self._finder = _finder(self.hidden)
         self._watchers: list[Callable[[], None]] = []
+
+    @cached_property
+    def _finder(self) -> Tool:
+        return _finder(self.hidden)
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` on every `notify`; returns a function that stops this."""

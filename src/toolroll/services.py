@@ -191,7 +191,7 @@ class Services:
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
-        self.shell = _defer(closing, partial(self._open_shell, profile.commands))
+        self.shell = _defer(closing, partial(self.open_shell, profile.commands))
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
         own_servers = partial(self._open_servers, settings.language_servers)
         self.servers: LanguageServers = _defer(closing, own_servers) if self._warm is None else self._warm.servers
@@ -242,7 +242,8 @@ class Services:
     def _dial(self, host: str, port: int) -> socket.socket | None:
         return self.shell.dial(host, port)
 
-    def _open_shell(self, table: str) -> Shell:
+    def open_shell(self, table: str) -> Shell:
+        """A shell for commands, judged by this table."""
         from toolroll.host.shell.shell import Shell
 
         made = Shell(self.root, self.spill, self.guard, **self._shell_options(table))

@@ -34,7 +34,9 @@ def asked(open_kit: Any) -> Any:
             questions.append(question)
             return next(rest)
 
-        kit: Kit = open_kit(dialect, policy="ask", approve=make_approver(lambda: kit, ask, WaitingApprovals()))
+        kit: Kit = open_kit(
+            dialect, policy="ask", approve=make_approver(lambda: kit, ask, WaitingApprovals(), CancelToken())
+        )
         return kit, questions
 
     return make
@@ -114,7 +116,7 @@ def test_for_the_session(asked: Any, put: Put) -> None:
 
 
 def test_nobody_is_there(open_kit: Any) -> None:
-    kit = open_kit(policy="ask", approve=make_approver(lambda: kit, None, WaitingApprovals()))
+    kit = open_kit(policy="ask", approve=make_approver(lambda: kit, None, WaitingApprovals(), CancelToken()))
     result = kit.call("write", {"path": "a", "content": "x"})
     assert result.error.code is ErrorCode.PERMISSION
     assert "The user was not asked, because there is no terminal to ask on" in result.text

@@ -1,6 +1,7 @@
 """`toolroll tools` for people and for programs."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -65,3 +66,12 @@ def test_colours_are_for_terminals_that_want_them(quick: Run, variables: dict[st
     status, out, _ = quick("tools", TERM="xterm", **variables)
     assert status == 0
     assert ("\x1b[32mread" in out) is coloured
+
+
+def test_a_table_is_as_wide_as_the_terminal(quick: Run) -> None:
+    _, shown, _ = quick("tools", COLUMNS="60", FORCE_COLOR="1", NO_COLOR="1", TERM="xterm")
+    table = re.sub(r"\x1b\[\d*m", "", shown).partition("\n\n")[0]
+    lines = [line.rstrip() for line in table.splitlines()]
+    assert max(map(len, lines)) <= 60
+    assert lines[0].split() == ["tool", "effects", "shown", "tokens", "what", "it", "does"]
+    assert {"read", "edit_symbol"} <= {line.split()[0] for line in lines if line and line[0] != " "}

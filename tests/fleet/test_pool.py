@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Fleet, Lease, ToolError
+from toolroll.host.files.versions import digest
 
 FILES = 110  # enough for an index
 
@@ -105,6 +106,21 @@ def test_a_command_in_a_lease_can_be_undone(lease: Lease) -> None:
     assert "Changed 1 file: m9.py (+1 -1)." in text(lease, "bash", command="echo changed > m9.py")
     text(lease, "undo", steps=3)
     assert lease.changes() == []
+
+
+def test_what_a_command_has_staged_in_a_lease_is_unstaged_by_undo(lease: Lease) -> None:
+    text(lease, "bash", command="echo new > new.txt; git add new.txt")
+    assert "new.txt" in text(lease, "bash", command="git diff --cached --name-only")
+    text(lease, "undo")
+    assert text(lease, "bash", command="git status --porcelain") == "?? ready.txt"
+
+
+def test_the_index_of_the_base_is_not_copied_for_each_lease(lease: Lease) -> None:
+    index = digest(Path(lease.workspace, ".git", "index").read_bytes()).hex()
+    text(lease, "bash", command="echo 1 > b.txt")
+    assert not [one for one in Path(lease.state_dir).rglob("*") if one.name == index]
+    text(lease, "bash", command="git add b.txt")
+    assert [one for one in Path(lease.state_dir).rglob("*") if one.name == index]
 
 
 def test_leases_do_not_mix_and_leave_nothing(fleet: Fleet, source: Path, cache: Path) -> None:

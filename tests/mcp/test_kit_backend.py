@@ -385,7 +385,7 @@ def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path, monkeypa
     def open_kit(folder, approve):
         return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy="ask")
 
-    backend = KitBackend(open_kit, on_waiting=commands.append, control=control)
+    backend = KitBackend(open_kit, on_waiting=commands.append, open_control=lambda: control)
     answers = []
     thread = threading.Thread(
         target=lambda: answers.append(backend.call("write", {"path": "a.txt", "content": "x"}, Peer()))
@@ -461,7 +461,7 @@ def test_live_calls_show_what_the_client_was_sent(ws, tmp_path, put, monkeypatch
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     put({"a.txt": "".join(f"line {number}\n" for number in range(200))})
     control = ControlServer(None, "mcp")
-    backend = KitBackend(lambda _folder, _approve: Kit(ws), one_client=True, control=control)
+    backend = KitBackend(lambda _folder, _approve: Kit(ws), one_client=True, open_control=lambda: control)
     sent = [backend.call("read", {"path": "a.txt"}, Peer("codex")) for _ in range(2)]
     assert [control.calls.text_of(seq)["text"] for seq in (1, 2)] == [one["content"][0]["text"] for one in sent]
     [second, first], _ = control.calls.page(None, 2, None)

@@ -211,7 +211,7 @@ def test_a_question_ends_with_its_call(talk, ws):
 def test_a_question_that_was_answered_elsewhere_is_taken_back(ws, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     control = ControlServer(None, "mcp")
-    backend = KitBackend(lambda _folder, approve: Kit(ws, approve=approve, policy="ask"), control=control)
+    backend = KitBackend(lambda _folder, approve: Kit(ws, approve=approve, policy="ask"), open_control=lambda: control)
     one = Talk(backend)
     one.start(elicitation={})
     call = threading.Thread(target=one.ask, args=("tools/call", WRITE, "w"))

@@ -57,12 +57,15 @@ def refuse_unasked(_request: ApprovalRequest) -> Answer:
 
 
 def make_approver(
-    kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt, CancelToken], str] | None, approvals: WaitingApprovals
+    kit: Callable[[], Kit],
+    ask: Callable[[ApprovalPrompt, CancelToken], str] | None,
+    approvals: WaitingApprovals,
+    token: CancelToken,
 ) -> Callable[[ApprovalRequest], Answer]:
     """An approver that asks a person, and repeats the question until the answer has a meaning.
 
     `ask` gets a token that is cancelled when the request was answered elsewhere, such as in the console. Without `ask`
-    there is no terminal.
+    there is no terminal. `token` ends the wait.
     """
     terminal = threading.Lock()
 
@@ -76,6 +79,6 @@ def make_approver(
                     withdrawn.check()
             return given
 
-        return approvals.ask(request, CancelToken(), asker=asker, preview=lambda one: preview_request(one, kit()))
+        return approvals.ask(request, token, asker=asker, preview=lambda one: preview_request(one, kit()))
 
     return approve

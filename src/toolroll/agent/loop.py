@@ -40,8 +40,8 @@ _CUT_OFF = "Your answer was cut off because it was too long. Say it in fewer wor
 class Conversation:
     """The messages of one run so far."""
 
-    def __init__(self, system: str, task: str) -> None:
-        self.messages = [ChatMessage("system", system), ChatMessage("user", task)]
+    def __init__(self, system: str, task: str, history: Sequence[ChatMessage] = ()) -> None:
+        self.messages = [ChatMessage("system", system), *history, ChatMessage("user", task)]
 
     def add(self, *messages: ChatMessage) -> None:
         self.messages += messages
@@ -126,9 +126,12 @@ class Agent:
         self._watch = tuple(watch)
         self._on_text = on_text
 
-    def run(self, task: str, token: CancelToken | None = None) -> RunOutcome:
-        """Work on a task. An error of the model is an outcome; system errors of tools are raised."""
-        run = _Run(self, task, token or CancelToken(), self._notify)
+    def run(self, task: str, token: CancelToken | None = None, history: Sequence[ChatMessage] = ()) -> RunOutcome:
+        """Work on a task, or go on after the `history` of an earlier run.
+
+        An error of the model is an outcome; system errors of tools are raised.
+        """
+        run = _Run(self, task, token or CancelToken(), self._notify, history)
         reason: Reason = "raised"
         text = "The run was interrupted."
         try:
@@ -158,11 +161,18 @@ _End = tuple[Reason, str]
 
 
 class _Run:
-    def __init__(self, agent: Agent, task: str, token: CancelToken, notify: Callable[[Record], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        task: str,
+        token: CancelToken,
+        notify: Callable[[Record], None],
+        history: Sequence[ChatMessage],
+    ) -> None:
         self._agent = agent
         self._token = token
         self._notify = notify
-        self._conversation = Conversation(_build_system(agent), task)
+        self._conversation = Conversation(_build_system(agent), task, history)
         self._repeats = RepeatGuard()
         self._idle_turns = 0
         self._finish_name = _find_finish(agent.kit)
@@ -171,11 +181,8 @@ class _Run:
         preset, kit = agent.preset, agent.kit
         system = self._conversation.messages[0].text
         kit.add_turn("user", task)
-        notify(
-            transcript.StartRecord(
-                task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system
-            )
-        )
+        names = agent.model.name, preset.name, kit.dialect.name, preset.style
+        notify(transcript.UserRecord(task) if history else transcript.StartRecord(task, *names, kit.names(), system))
 
     def work(self) -> _End:
         agent = self._agent

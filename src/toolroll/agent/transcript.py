@@ -91,6 +91,7 @@ Watch = Callable[[Record], None]
 
 
 _MAX_SHOWN_CHARS = 600
+_INTERRUPTED = "The user interrupted the run before this call had a result. It may have been carried out."
 
 
 class Transcript:
@@ -133,6 +134,31 @@ def read_records(lines: Iterable[str]) -> list[Record]:
     if not read or not isinstance(read[0], StartRecord):
         raise ValueError("This is not a transcript: it does not begin with the start of a run.")
     return read
+
+
+def rebuild_history(records: Iterable[Record]) -> list[ChatMessage]:
+    """The messages of a run and of those that continued it, without the system's, to go on from there.
+
+    A call that has no result was interrupted: the model reads that.
+    """
+    messages: list[ChatMessage] = []
+    unanswered: dict[str, None] = {}
+    for record in records:
+        if unanswered and not isinstance(record, ToolRecord):
+            messages += [ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in unanswered]
+            unanswered = {}
+        match record:
+            case StartRecord():
+                messages.append(ChatMessage("user", record.task))
+            case AssistantRecord() if record.text or record.calls:
+                messages.append(_build_turn(record).message)
+                unanswered = dict.fromkeys(one.id for one in record.calls)
+            case ToolRecord():
+                messages.append(ChatMessage("tool", record.text, call_id=record.id, failed=record.status == "error"))
+                unanswered.pop(record.id, None)
+            case UserRecord():
+                messages.append(ChatMessage("user", record.text))
+    return [*messages, *(ChatMessage("tool", _INTERRUPTED, call_id=id, failed=True) for id in unanswered)]
 
 
 class ReplayModel:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError, one_of
-from toolroll.cli.options import JSON, WORKSPACE, cannot_open
+from toolroll.cli.options import JSON, WORKSPACE, find_workspace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -106,15 +106,9 @@ def _answer(process: str, request: dict[str, Any], word: str, reason: str) -> in
 def _find(args: Namespace) -> Waiting:
     """What waits in the workspace, the oldest first."""
     from toolroll.control.client import ControlClient, ControlError, find_processes
-    from toolroll.host.files.root import Root
 
-    try:
-        with Root(args.workspace) as root:
-            workspace = root.path
-    except OSError as error:
-        raise cannot_open(args.workspace, error) from None
     found: Waiting = {}
-    for process in find_processes(workspace):
+    for process in find_processes(find_workspace(args)):
         with suppress(OSError, ControlError), ControlClient(process["id"]) as client:
             found |= {one["id"]: (process["id"], one) for one in client.request("approvals")["waiting"]}
     return found

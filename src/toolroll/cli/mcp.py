@@ -26,6 +26,7 @@ from toolroll.cli.options import (
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.control.server import ControlServer
     from toolroll.host.approval.guard import Approver
     from toolroll.host.settings import Settings
     from toolroll.kit import Kit
@@ -92,7 +93,6 @@ def _serve_http(args: Namespace) -> int:
 
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
-    from toolroll.control.server import ControlServer
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -103,7 +103,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
-        "control": ControlServer(None, "mcp", warn=_warn),
+        "open_control": _open_control,
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
@@ -111,6 +111,12 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     if isinstance(tools, list) and tool_list.load() is None:  # check the names now, not at the first call
         _check_names(open_kit)
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
+
+
+def _open_control() -> ControlServer:
+    from toolroll.control.server import ControlServer
+
+    return ControlServer(None, "mcp", warn=_warn)
 
 
 def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:

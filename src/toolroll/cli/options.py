@@ -183,6 +183,17 @@ def _terminal_name(process: str) -> str | None:
     return name
 
 
+def find_workspace(args: Namespace) -> str:
+    """The path of the workspace, as a kit on it has it."""
+    from toolroll.host.files.root import Root
+
+    try:
+        with Root(args.workspace) as root:
+            return root.path
+    except OSError as error:
+        raise cannot_open(args.workspace, error) from None
+
+
 def cannot_open(workspace: str, error: OSError) -> UsageError:
     """The error for a workspace that does not exist or cannot be entered."""
     why = os.strerror(error.errno or 0)

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 # Tabs and line ends stay; other control characters could control the terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_MIN_WIDTH = 5  # of a column
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -37,8 +38,13 @@ def show(text: str, *, diff: bool = False) -> None:
     """Write a tool's text to stdout, with colours for a diff."""
     text = visible(text, sys.stdout)
     if diff and has_colours(sys.stdout):
-        text = "\n".join(coloured(line, _DIFF.get(line[:1], ""), sys.stdout) for line in text.split("\n"))
+        text = "\n".join(colour_diff(line, sys.stdout) for line in text.split("\n"))
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def colour_diff(line: str, stream: TextIO) -> str:
+    """A line of a diff in its colour, if the stream has colours."""
+    return coloured(line, _DIFF.get(line[:1], ""), stream)
 
 
 def complain(text: str, label: str = "toolroll") -> None:
@@ -83,8 +89,9 @@ def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: st
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
-        last = column == columns[-1]
-        table.add_column(column, justify="right" if column == right else "left", no_wrap=not last)
+        # In a narrow terminal the others are wrapped, so that no column is lost.
+        whole = column in (columns[0], right)
+        table.add_column(column, justify="right" if column == right else "left", no_wrap=whole, min_width=_MIN_WIDTH)
     for row, colour in zip(rows, colours, strict=True):
         cells = [Text(visible(cell, sys.stdout)) for cell in row]
         cells[1].stylize(colour)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any, Self
 
@@ -82,11 +82,14 @@ class ControlClient:
         return found
 
 
-def find_processes(workspace: str | None = None) -> list[dict[str, Any]]:
-    """What each running process says of itself (`hello`), the oldest first: all, or those of a workspace."""
+def find_processes(workspace: str | None = None, *, skip: Collection[str] = ()) -> list[dict[str, Any]]:
+    """What each running process says of itself (`hello`), the oldest first: all, or those of a workspace.
+
+    Those to skip are not asked.
+    """
     found = []
     for name in user_sockets.sockets():
-        if name.startswith(PREFIX):
+        if name.startswith(PREFIX) and name not in skip:
             with suppress(OSError, ControlError), ControlClient(name, _CONNECT_TIMEOUT_S) as client:
                 found.append(client.request("hello"))
     return sorted((one for one in found if workspace in (None, one["workspace"])), key=lambda one: one["started"])

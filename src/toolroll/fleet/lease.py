@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from toolroll.forked_kit import ForkedKit
-from toolroll.host.fleet.lease_capture import LeaseCapture, keep_no_objects
+from toolroll.host.fleet.lease_capture import LeaseCapture, NoVault
 from toolroll.host.fleet.lease_limits import LeaseLimits, measure_disk, over_disk
 from toolroll.host.forks.place import UPPER
 from toolroll.kit import Kit
@@ -48,7 +48,7 @@ class Lease(ForkedKit):
         if self._upper and self._pool.index is not None:
             cast("Deferred", services.search).open_by(self._open_search)
             cast("Deferred", services.capture).open_by(self._open_capture)
-            keep_no_objects(services.git)
+            services.git.start_from(self._pool.listing.git, NoVault)
             cast("Deferred", services.shell).open_by(self._open_shell)
 
     def _open_search(self) -> Search:
@@ -57,14 +57,13 @@ class Lease(ForkedKit):
 
         own, pool = self._services, self._pool
         made = Search(own.root, limits=self.limits, policy=self.policy, launcher=own.launcher)
-        made.index = LeaseIndex(pool.index, self._upper, pool.frozen_ns) if pool.index is not None else None
+        made.index = LeaseIndex(pool.index, self._upper, pool.frozen_ns, pool.found) if pool.index is not None else None
         return made
 
     def _open_shell(self) -> Shell:
         """The shell, which need not look for the repositories in the base again."""
-        made = self._services._open_shell(self.dialect.profile.commands)
-        for own, known in zip(made._launcher._auto_run, self._pool.auto_run, strict=True):
-            own._nested = known._nested
+        made = self._services.open_shell(self.dialect.profile.commands)
+        made.start_from(self._pool.launcher, self._upper)
         return made
 
     def _open_capture(self) -> Capture:

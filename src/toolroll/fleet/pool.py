@@ -22,10 +22,11 @@ from toolroll.steps import ConcurrencyLimit
 if TYPE_CHECKING:
     from toolroll.fleet.remote_lease import RemotePools
     from toolroll.forked_kit import ForkedKit
-    from toolroll.host.approval.auto_run import AutoRunFiles
+    from toolroll.host.fleet.lease_search import FoundCandidates
     from toolroll.host.forks.fork import Fork
     from toolroll.host.search.index.live import LiveIndex
     from toolroll.host.settings import Settings
+    from toolroll.host.shell.command_launcher import CommandLauncher
 
 _RECIPE_SECONDS = 3600.0
 _INDEX_SECONDS = 600.0
@@ -42,6 +43,7 @@ class PoolKit(Kit):
         self.at_once = ConcurrencyLimit(_CALLS_PER_CORE * (os.cpu_count() or 1))
         self.disk = DiskWatch()
         self.frozen_ns = time.time_ns()
+        self.found: FoundCandidates = {}
         of_calls = {name: value for name, value in limits.items() if name in Limits.__slots__}
         if (disk := self.lease_limits.disk_bytes) is not None:
             of_calls = {"file_bytes": disk, "jobs": 0, **of_calls}  # the disk is watched while a call runs
@@ -72,7 +74,7 @@ class PoolKit(Kit):
         self.frozen_ns = time.time_ns()
         if self.index is not None:
             self.index.wait_until_complete(_INDEX_SECONDS)
-        _ = self.listing, self.auto_run
+        _ = self.listing, self.launcher
 
     @property
     def index(self) -> LiveIndex | None:
@@ -80,12 +82,9 @@ class PoolKit(Kit):
         return self._services.search.index
 
     @cached_property
-    def auto_run(self) -> list[AutoRunFiles]:
-        """The files of the base that other programs run by themselves, looked for once."""
-        found = self._services.shell._launcher._auto_run
-        for one in found:
-            one.scan()
-        return found
+    def launcher(self) -> CommandLauncher:
+        """Knows what the commands of leases need not find out again."""
+        return self._services.shell.find_out()
 
     @cached_property
     def listing(self) -> FrozenListing:

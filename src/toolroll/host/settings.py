@@ -103,6 +103,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     daemon: Literal["auto", "off"] = "auto"
     """Whether commands use the daemon of their workspace, and start one for jobs."""
     plugins: PluginSettings = PluginSettings()
+    prices: dict[str, tuple[float, float]] = {}
+    """By model: dollars for a million tokens of input and of output, for what `toolroll agent` shows."""
 
     def override(self, **given: Any) -> Settings:
         """Other values for these keys, None for none; tables are merged. What a caller gives in Python."""

@@ -74,13 +74,14 @@ class KitBackend:
         by_client: bool = False,
         structured: bool = False,
         one_client: bool = False,
-        control: ControlServer | None = None,
+        open_control: Callable[[], ControlServer] | None = None,
     ) -> None:
         """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
 
         `by_client`: each client is shown what fits it; else all get what the kit shows. `structured`: results have
         structured content too. `one_client`: what that one reads again is not sent again. With `on_waiting`, what a
-        client cannot ask its user waits for `toolroll approve`; it gets the command to type. `control` shows the calls.
+        client cannot ask its user waits for `toolroll approve`; it gets the command to type. `open_control`
+        is called with the first kit: it shows the calls, and what waits.
         """
         self._open_kit = open_kit
         self._tool_list = tool_list
@@ -98,7 +99,9 @@ class KitBackend:
         self._peer: ContextVar[Peer | None] = ContextVar("peer", default=None)  # also in threads of its call
         self._calling: list[Peer] = []
         self._one_client = one_client
-        self._control = control
+        self._open_control = open_control
+        self._control: ControlServer | None = None
+        self._client_name = ""
         self._handles: deque[tuple[str, str]] = deque(maxlen=_MAX_LISTED_OUTPUTS)
         self._watchers: list[Callable[[ListKind], None]] = []
         self._by_client = by_client
@@ -192,14 +195,16 @@ class KitBackend:
             self._fit_cut_output(name, result, answer, profile)
         if self._control is not None:
             sent = "\n".join(one["text"] for one in answer["content"] if one["type"] == "text")
-            self._control.calls.amend(result.meta["live_call"], sent)
+            self._control.calls.amend(result.meta.get("live_call", 0), sent)
         return answer
 
     def _name_client(self, client: Item) -> str:
         """The name that a client gives itself; the only client is also that of the process."""
         name = str(client.get("name", ""))
-        if self._control is not None and self._one_client:
-            self._control.hands.client = name
+        if self._one_client:
+            self._client_name = name
+            if self._control is not None:
+                self._control.hands.client = name
         return name
 
     def _fit_cut_output(self, name: str, result: Result, answer: Item, profile: ClientProfile) -> None:
@@ -324,7 +329,9 @@ class KitBackend:
         self._folder = kit.workspace
         kit.watch(lambda: self._notify("tools"))
         self._kit = kit
-        if self._control is not None:
+        if self._open_control is not None:
+            self._control = self._control or self._open_control()
+            self._control.hands.client = self._client_name
             self._control.follow(kit)
         self._compare_tools(kit)
         return kit

@@ -195,7 +195,7 @@ def _work(*, is_node: bool) -> int:
 def _make_agent(model: str) -> RunAgent:
     def run_agent(kit: Lease, task: str) -> tuple[bool, str]:
         from toolroll.agent import PRESETS, Agent
-        from toolroll.cli.agent import load_model
+        from toolroll.cli.agents.agent import load_model
 
         outcome = Agent(kit, load_model(model or None), PRESETS["native"]).run(task)
         return outcome.finished, outcome.text

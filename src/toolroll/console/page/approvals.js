@@ -7,7 +7,7 @@ import { on, processes, request, selected } from "./net.js";
 const SETTLE_MS = 400; // between the end coming on screen and the first click that counts
 const CHOICES = [["once", "Approve once", "primary"], ["session", "For this session", ""], ["always", "Always", ""]];
 const DONE = { once: "Applied: approved once.", session: "Applied: approved for this session.", always: "Applied: approved always.",
-  no: "Applied: refused.", edited: "Applied: the edited call was approved once." };
+  no: "Applied: refused.", edited: "Applied: the edited call runs in its place, if the rules let it." };
 
 const cards = new Map(); // process/id -> Card, in the order in which they were asked
 let board = null;
@@ -58,7 +58,7 @@ class Card {
       parts?.length ? section("Parts of the command", el("dl.parts", {}, parts.map((one) => [el("dt", {}, el("code", {}, one.text)), el("dd", {}, one.why)]))) : null,
       lines("Effects", effects),
       held ? section("Effects seen in a trial run, held back", /^[-+@]/m.test(held) ? diff(held) : el("pre.text", {}, held)) : null,
-      lasting && scope ? section("An approval for the session or always covers", el("p", {}, el("code", {}, scope))) : null,
+      lasting && scope && !text?.includes(scope) ? section("An approval for the session or always covers", el("p", {}, el("code", {}, scope))) : null,
       text ? null : section("Arguments", showArguments(this.item.arguments)),
     ];
   }

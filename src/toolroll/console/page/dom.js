@@ -37,7 +37,13 @@ export function fill(parent, ...children) {
 
 export const button = (label, onclick, more = {}) => el("button", { type: "button", onclick, ...more }, label);
 
-export const field = (label, control) => el("label.field", {}, el("span", {}, label), control);
+let serial = 0;
+
+/** A control with its label. */
+export function field(label, control) {
+  control.id ||= `field-${++serial}`;
+  return el("div.field", {}, el("label", { for: control.id }, label), control);
+}
 
 export const section = (title, ...children) => el("section", {}, el("h3", {}, title), ...children);
 export const panel = (title, ...children) => el("section.panel", {}, el("h2", {}, title), ...children);
@@ -99,8 +105,6 @@ export function longText(text, name) {
   });
   return el("div", {}, block, rest);
 }
-
-let serial = 0;
 
 /** Ask for confirmation in a modal dialog; resolves to true when confirmed. */
 export function confirm({ title, body, action, danger = false }) {

@@ -63,14 +63,17 @@ async function refilter() {
   draw();
 }
 
+function renew(call, data) {
+  Object.assign(call, data);
+  if (filter.status) refilterSoon();
+  list?.refresh();
+  if (call === list?.chosen) showCall(call);
+}
+
 function add(process, data) {
   const key = keyOf(process, data.seq);
   const old = known.get(key);
-  if (old) {
-    Object.assign(old, data);
-    if (filter.status) refilterSoon();
-    return old === list?.chosen ? showCall(old) : list?.refresh();
-  }
+  if (old) return renew(old, data);
   const call = { ...data, process, key };
   known.set(key, call);
   calls.push(call);
@@ -114,7 +117,7 @@ async function loadHistory(process) {
     for (const one of page.calls.reverse()) {
       const old = known.get(keyOf(process, one.seq));
       if (old) {
-        Object.assign(old, one);
+        if (old.status === "running") renew(old, one); // else what came as an event is newer
         continue;
       }
       const call = { ...one, process, key: keyOf(process, one.seq) };

@@ -10,8 +10,10 @@ const RETRY_MS = [300, 600, 1000, 2000, 4000];
 /** Events: "processes", "state" (connected, gone, denied), "lost", and what processes send: "call", "approvals", "journal", "jobs". */
 export const bus = new EventTarget();
 export const processes = new Map();
+let following = null; // ends the stream of events
 let chosen = "";
 let state = "connecting";
+
 
 export const on = (name, handle) => bus.addEventListener(name, (event) => handle(event.detail));
 const emit = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
@@ -46,7 +48,10 @@ function setState(next, why = "") {
 
 async function open(path, options = {}) {
   const headers = { Authorization: `Bearer ${token()}`, ...options.headers };
-  const response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
+  const response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" }).catch(() => {
+    following?.abort();
+    throw new Error("The console does not answer.");
+  });
   if (response.status === 401) {
     setState("denied");
     throw new Error("The token of this page is not valid.");
@@ -113,6 +118,7 @@ async function readLines(response, alive) {
 
 async function follow() {
   const controller = new AbortController();
+  following = controller;
   let timer;
   const alive = () => {
     clearTimeout(timer);

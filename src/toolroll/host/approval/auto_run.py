@@ -76,6 +76,10 @@ class AutoRunFiles:
         self._top: tuple[Stamp | None, list[str]] = None, []
         self._nested: list[str] | None = None
 
+    def start_from(self, base: AutoRunFiles) -> None:
+        """Take over which nested repositories there are, in a fork of a workspace that was scanned."""
+        self._nested = base._nested
+
     def scan(self) -> dict[str, Stamp]:
         """The auto-run files of the workspace, with their stamps."""
         if self._nested is None:

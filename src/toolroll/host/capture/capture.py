@@ -98,9 +98,9 @@ class Capture:
         self._state, self._journal, self._records = state, journal, records
         self._blobs = journal.log.blobs
         self._limits = limits
-        self._baseline = TreeBaseline(root, state, self._blobs, launcher, limits)
+        self._baseline = self._make_baseline(root, state, self._blobs, launcher, limits)
         self._blobs.needed = self._baseline.contents_kept
-        self._refs = GitRefs(root, self._blobs, launcher, limits.undo_file_bytes)
+        self._refs = self._make_refs(root, self._blobs, launcher, limits.undo_file_bytes)
         self._top = root.path
         self._lock = threading.Lock()
         self._writers: list[Writer] = []
@@ -109,6 +109,12 @@ class Capture:
         self._activity: object = None
         self._size = 0  # of the journal, at the time of the baseline
         journal.catch_up = self.flush
+
+    def _make_baseline(self, *own: Any) -> TreeBaseline:
+        return TreeBaseline(*own)
+
+    def _make_refs(self, *own: Any) -> GitRefs:
+        return GitRefs(*own)
 
     def watch(self, call: Call, title: str) -> CaptureWatch:
         """What a command that is about to be started is captured by."""

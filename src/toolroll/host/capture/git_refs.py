@@ -60,7 +60,7 @@ class GitRefs:
         moved = _compare(before, now)
         if not before or (not moved and self._index == index):
             return {}
-        name = index[1] if index else None
+        name = self._name_kept(index[1]) if index else None
         note = note_moved(moved, name, self._read_index())
         is_same = not moved and (not name or digest_staged(self._blobs.content(name)) == note[_STAGED])
         return {} if is_same else note
@@ -144,8 +144,15 @@ class GitRefs:
             self._index = None
             return
         if self._index is None or self._index[0] != stamp:
-            data = self._read_index() if stamp[1] <= self._max_bytes else b""
-            self._index = stamp, self._blobs.keep(data) if data else ""
+            self._index = stamp, self._keep_content() if stamp[1] <= self._max_bytes else ""
+
+    def _keep_content(self) -> str:
+        """Keep the content of the index; its name, which `_name_kept` is asked about before it is used."""
+        data = self._read_index()
+        return self._blobs.keep(data) if data else ""
+
+    def _name_kept(self, name: str) -> str:
+        return name
 
     def _read_index(self) -> bytes:
         with suppress(OSError), self._root.place_listed(f"{_GIT}/{_INDEX}") as place:

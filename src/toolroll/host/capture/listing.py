@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Container, Iterator, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ class TreeLister:
         self._prefix = f"{name}/" if name else ""
         self._is_tracked = is_tracked
         self._listing: Listing = {}
-        self._rules: dict[str, Rules] = {}
+        self._rules: MutableMapping[str, Rules] = {}
         self._watch: FolderWatch | None = None
         self._numbers: dict[int, str] = {}
         self._times = 0  # a watch pays from the second command on
@@ -84,6 +85,15 @@ class TreeLister:
             if not known.issuperset(self.linked()):  # the other name may be anywhere
                 self._again()
         return self._listing
+
+    @property
+    def rules(self) -> MutableMapping[str, Rules]:
+        """The ignore rules that hold in each folder."""
+        return self._rules
+
+    def start_from(self, listing: Listing, rules: MutableMapping[str, Rules]) -> None:
+        """Take over the listing of a frozen tree that this one is a fork of, without copying it."""
+        self._listing, self._rules = listing, ChainMap({}, rules)
 
     def linked(self) -> set[int]:
         """The inodes of files that have several names."""

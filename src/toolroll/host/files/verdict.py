@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
-_MOST_REMEMBERED = 8  # texts: the one after a change is looked at again for its verdict, and is the next one before
+_MOST_REMEMBERED = 64  # texts: the one after a change is looked at again for its verdict, and is the next one before
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 

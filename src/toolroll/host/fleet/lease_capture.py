@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import ChainMap
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_of, token
 from toolroll.host.capture.capture import Capture
 from toolroll.host.capture.git_objects import GitIndex, IndexEntry
+from toolroll.host.capture.git_refs import GitRefs
 from toolroll.host.capture.listing import Listing, Rules, Stamp, TreeLister, is_folder
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState
 from toolroll.host.files.root import Root
@@ -22,13 +22,14 @@ from toolroll.host.forks.overlay import list_changed
 from toolroll.host.forks.tree_copy import FOLDER
 from toolroll.host.forks.views import find_node
 from toolroll.host.runtime.dir_entries import Parts, closing_fd
+from toolroll.host.sandbox.git.baseline import take_baseline
 from toolroll.host.sandbox.git.vault import Vault
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.sandbox.git.guard import GitGuard
 
-_IGNORE_FILE = ".gitignore"
+_IGNORE_FILE, _INDEX = ".gitignore", ".git/index"
+_OF_BASE = "base"  # in place of the name of a content
 
 
 class FrozenListing:
@@ -41,7 +42,13 @@ class FrozenListing:
         self.is_tracked = git.is_tracked
         self._lister = TreeLister(root, "", git.is_tracked)
         self.listing: Listing = self._lister.refresh()
-        self.rules: dict[str, Rules] = self._lister._rules
+        self.rules = self._lister.rules
+        self.git = take_baseline(root.fd)
+
+    def read_index(self) -> bytes:
+        """The index of the repository."""
+        with open(os.path.join(self.root.path, _INDEX), "rb") as file:
+            return file.read()
 
 
 class LeaseLister(TreeLister):
@@ -50,8 +57,7 @@ class LeaseLister(TreeLister):
     def __init__(self, root: Root, frozen: FrozenListing, upper: str) -> None:
         super().__init__(root, "", frozen.is_tracked)
         self._upper = upper
-        self._listing = frozen.listing
-        self._rules = ChainMap({}, frozen.rules)  # type: ignore[assignment]  # no copy: there are many leases
+        self.start_from(frozen.listing, frozen.rules)
         self.touched: set[str] = set()
         """The folders that were listed, or dropped, since the lease was made."""
 
@@ -139,14 +145,33 @@ class LeaseBaseline(TreeBaseline):
         """A lease ends with its process."""
 
 
+class LeaseRefs(GitRefs):
+    """The refs and the index of a lease. The index of the base is kept for `undo` only when another one is there."""
+
+    def __init__(self, frozen: FrozenListing, upper: str, *own: Any) -> None:
+        super().__init__(*own)
+        self._frozen, self._upper = frozen, upper
+
+    def _keep_content(self) -> str:
+        is_own = os.path.lexists(os.path.join(self._upper, _INDEX))
+        return super()._keep_content() if is_own else _OF_BASE
+
+    def _name_kept(self, name: str) -> str:
+        return self._blobs.keep(self._frozen.read_index()) if name == _OF_BASE else name
+
+
 class LeaseCapture(Capture):
     """Captures what commands change in a lease."""
 
-    def __init__(self, frozen: FrozenListing, upper: str, root: Root, *own: Any) -> None:
-        super().__init__(root, *own)
-        state, journal, _, launcher, limits = own
-        self._baseline = LeaseBaseline(frozen, upper, root, state, journal.log.blobs, launcher, limits)
-        self._blobs.needed = self._baseline.contents_kept
+    def __init__(self, frozen: FrozenListing, upper: str, *own: Any) -> None:
+        self._frozen, self._upper = frozen, upper
+        super().__init__(*own)
+
+    def _make_baseline(self, *own: Any) -> LeaseBaseline:
+        return LeaseBaseline(self._frozen, self._upper, *own)
+
+    def _make_refs(self, *own: Any) -> LeaseRefs:
+        return LeaseRefs(self._frozen, self._upper, *own)
 
 
 class NoVault(Vault):
@@ -159,9 +184,3 @@ class NoVault(Vault):
 
     def put_back(self, repositories: Sequence[Parts]) -> list[str]:  # noqa: ARG002
         return []
-
-
-def keep_no_objects(guard: GitGuard) -> None:
-    """Let the guard of a lease hold hooks and settings only."""
-    guard._in_use, vault = guard._parts()
-    guard._vault = NoVault(vault._root, vault._folder)

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from toolroll.text.search.globs import Matcher
 
 _MAX_CHANGED = 500  # paths of the upper folder; with more, ripgrep walks the tree
+_MAX_FOUND = 100  # searches of which the candidates are kept
 T = TypeVar("T")
+FoundCandidates = dict[tuple[Query, Scope, tuple[str, ...]], Candidates]
+"""What searches of the leases of one base have found in its index."""
 
 
 @dataclass(slots=True)
@@ -42,8 +45,9 @@ class OwnFiles:
 class LeaseIndex(LiveIndex):
     """Answers as the index of the base does, for the files of the lease. Thread-safe."""
 
-    def __init__(self, shared: LiveIndex, upper: str, since: int) -> None:
+    def __init__(self, shared: LiveIndex, upper: str, since: int, found: FoundCandidates) -> None:
         """`upper` is the folder of the lease's changes; `since` is when the base was frozen, in ns."""
+        self._found = found
         self._shared = shared
         self._upper = upper
         self._since = since
@@ -56,7 +60,7 @@ class LeaseIndex(LiveIndex):
 
     def candidates(self, query: Query, scope: Scope, folder: Sequence[str]) -> Candidates | None:
         own = self._own_files()
-        found = None if own is None else self._shared.candidates(query, scope, folder)
+        found = None if own is None else self._find(query, scope, folder)
         if own is None or found is None or not own.touched:
             return found
         prefix = "".join(f"{name}/" for name in folder)
@@ -74,6 +78,18 @@ class LeaseIndex(LiveIndex):
                 [*(one for one in skipped.left_out if prefix + one[0] not in own.touched), *left],  # type: ignore[list-item]  # a literal in a tuple
             )
         return Candidates([*mine, *files], found.complete, skipped=skipped)
+
+    def _find(self, query: Query, scope: Scope, folder: Sequence[str]) -> Candidates | None:
+        """The candidates of the base, which stay the same."""
+        key = query, scope, tuple(folder)
+        if (found := self._found.get(key)) is not None:
+            return found
+        found = self._shared.candidates(query, scope, folder)
+        if found is not None and found.complete:
+            if len(self._found) >= _MAX_FOUND:
+                self._found.clear()
+            self._found[key] = found
+        return found
 
     def list_newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         own = self._own_files()

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -101,6 +101,11 @@ class CallLog:
 
     @cached_property
     def _redacted(self) -> Redaction:
-        from toolroll.policy.secrets import Redaction
+        return _make_redaction(tuple(self._environment.items()))
 
-        return Redaction(self._environment)
+
+@lru_cache(maxsize=4)  # many kits have the same environment
+def _make_redaction(environment: tuple[tuple[str, str], ...]) -> Redaction:
+    from toolroll.policy.secrets import Redaction
+
+    return Redaction(dict(environment))

@@ -45,6 +45,8 @@ class AccessRules:
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     alias: str = ""  # a second path at which the first folder of `write` is, where the tier can show it there
+    changes: str = ""
+    """Where all that was written in the first folder of `write` is, if that is known: the rest of it is frozen."""
     network: bool = False
     terminal: str = ""
     """The terminal that its streams are, by its path: it becomes the controlling one."""

@@ -46,6 +46,8 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
+    from toolroll.host.sandbox.slim_mounts import SlimMounts
+
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
@@ -109,6 +111,9 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
+        # By what a command reads; shared by all groups, as the sockets are.
+        self._slim: dict[tuple[str, ...], SlimMounts | None] = {}
+        self._slim_lock = threading.Lock()
         self._resolver = ""
         self._temp = ""
 
@@ -156,6 +161,7 @@ class Bubblewrap(Sandbox):
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
+            self._enter_mounts(access, stack)
             return start_process(
                 [*entering, self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
@@ -211,6 +217,25 @@ class Bubblewrap(Sandbox):
         if words is None:
             return (), () if access.network else ("--unshare-net",)
         return words, self._resolver_words(stack, fds)
+
+    def _enter_mounts(self, access: AccessRules, stack: ExitStack) -> None:
+        """For a command in a fork: start it without the mounts of other forks, until the stack is closed."""
+        if not access.changes or os.geteuid() != 0:
+            return
+        with self._slim_lock:
+            if access.read not in self._slim:
+                from toolroll.host.sandbox.slim_mounts import SlimMounts
+
+                own = visible_system(access)
+                shown = (DEV, *resolve_paths((*own.folders, *own.files, *own.etc, *access.read)))
+                try:
+                    self._slim[access.read] = SlimMounts(self._kernel, shown, access.write)
+                except OSError:
+                    self._slim[access.read] = None  # an old kernel, or no right to it
+            slim = self._slim[access.read]
+        if slim is not None:
+            with confinement_errors():
+                stack.enter_context(slim.enter(access.write[0]))
 
     def _shared_network(self) -> Network | UserNetwork | None:
         """The network of the group, made with its first use; None where none can be made."""

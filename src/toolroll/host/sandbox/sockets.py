@@ -49,7 +49,7 @@ class Sockets:
             self._places = {number: place for number, place in self._places.items() if number in bound}
             self._elsewhere = {one for one in self._elsewhere if one[0] in bound}
             if lost := {number: name for number, name in bound.items() if not self._is_known(number, name, roots)}:
-                self._search(lost, roots)
+                self._search(lost, roots, access)
             found = {path for place in self._places.values() for path in place.paths}
         return [word for path in sorted(found) if is_visible(path, access) for word in ("--ro-bind", "/dev/null", path)]
 
@@ -67,9 +67,9 @@ class Sockets:
         # One that was bound elsewhere and is gone from there was not moved here by a command.
         return whole and not any(is_beneath(name, one) for one in roots)
 
-    def _search(self, lost: Mapping[str, str], roots: tuple[str, ...]) -> None:
+    def _search(self, lost: Mapping[str, str], roots: tuple[str, ...], access: AccessRules) -> None:
         """Look for sockets in these folders: by their files, or if these were never seen, by their names."""
-        there = {path: found[0] for path in _sockets(roots) if (found := _file(path)) is not None}
+        there = {path: found[0] for path in _sockets(roots, access) if (found := _file(path)) is not None}
         for number, name in lost.items():
             place = self._places.pop(number, None)
             files = {file for path, file in there.items() if os.path.basename(path) == os.path.basename(name)}
@@ -109,7 +109,15 @@ def _file(path: str) -> tuple[_File, int] | None:
     return ((found.st_dev, found.st_ino), found.st_nlink) if stat.S_ISSOCK(found.st_mode) else None
 
 
-def _sockets(roots: Iterable[str]) -> Iterator[str]:
+def _sockets(roots: Iterable[str], access: AccessRules) -> Iterator[str]:
+    """The special files in these folders; of one whose changes are known only those are looked at."""
+    whole = access.write[0] if access.changes else ""
+    yield from _walk(one for one in roots if one != whole)
+    if whole in roots:
+        yield from (whole + path[len(access.changes) :] for path in _walk([access.changes]))
+
+
+def _walk(roots: Iterable[str]) -> Iterator[str]:
     waiting, left = list(roots), _MOST
     while waiting and left > 0:
         try:

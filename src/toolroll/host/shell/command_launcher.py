@@ -175,6 +175,20 @@ class CommandLauncher:
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
+        self._changes = ""
+
+    def find_out(self) -> CommandLauncher:
+        """Look for what depends on the workspace as a whole: what `start_from` takes over in a fork."""
+        for one in self._auto_run:
+            one.scan()
+        self._identity = find_identity(self._root, self._environ, self._launcher, ())
+        return self
+
+    def start_from(self, base: CommandLauncher, changes: str) -> None:
+        """Take over what another one has found out in a frozen workspace; `changes` is a folder with what differs."""
+        for own, known in zip(self._auto_run, base._auto_run, strict=True):
+            own.start_from(known)
+        self._identity, self._changes = base._identity, changes
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
@@ -400,7 +414,11 @@ class CommandLauncher:
             access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        own: dict[str, Any] = {"alias": self._root.alias, "network": self._policy.network is True}
+        own: dict[str, Any] = {
+            "alias": self._root.alias,
+            "changes": self._changes,
+            "network": self._policy.network is True,
+        }
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 

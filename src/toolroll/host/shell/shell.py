@@ -15,6 +15,7 @@ from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.progress import silent
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_checks import check_text, command_rules, mentions_git, only_reads
 from toolroll.host.shell.command_launcher import (
@@ -86,14 +87,13 @@ class Shell:
         capture: Capture,
     ) -> None:
         """`launcher` knows where the shells are; `capture` records what commands change."""
-        self.environment = environment
-        self.programs = launcher  # finds installed programs
+        self.environment, self.programs = environment, launcher  # which finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
-        self._limits = limits
-        self._table = guard.policy.commands or table
+        self._limits, self._table = limits, guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
         self.dial = self._launcher.dial  # reaches what commands serve
         self.share_temp = self._launcher.share_temp  # one /tmp for all commands
+        self.find_out, self.start_from = self._launcher.find_out, self._launcher.start_from  # for forks
         self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
@@ -484,7 +484,7 @@ class Shell:
             why = f"it names the workspace by its absolute path {alias!r}, where this sandbox cannot show a copy"
             raise NamesBaseError(ErrorCode.UNSUPPORTED, why)
         folder = None if cwd is None or has_secret(variables) else os.path.normpath(cwd)
-        if judgement.decision == "ask":
+        if judgement.decision == "ask" and (self._guard.must_ask(judgement) or call.progress is not silent):
             judgement = self._capture.name_losses(judgement, cwd or ".", call)
         shown = show_variables(variables)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program, shown)

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -130,6 +130,13 @@ class GitGuard:
         self._guards = False
         self._restored: deque[float] = deque(maxlen=_MAX_RESTORES)
         self._recovered: list[str] = []
+        self._make_vault: Callable[[int, int], Vault] = Vault
+
+    def start_from(self, known: Baseline, make_vault: Callable[[int, int], Vault]) -> None:
+        """For a fork of a frozen workspace: its files need not be read again, nor objects be kept as usual."""
+        device, stamped = os.fstat(self._root.fd).st_dev, known.entries.items()
+        entries = {at: replace(one, stamp=(*one.stamp[:1], device, *one.stamp[2:])) for at, one in stamped if one.stamp}
+        self._baseline, self._make_vault = Baseline(entries=entries), make_vault
 
     def recover(self) -> list[str]:
         """Put back what commands of a killed kit have changed; a sentence for each thing."""
@@ -222,7 +229,7 @@ class GitGuard:
     def _parts(self) -> tuple[InUse, Vault]:
         if self._in_use is None or self._vault is None:
             folder = self._state.folder(_FOLDER)
-            self._in_use, self._vault = InUse(folder), Vault(self._root.fd, folder)
+            self._in_use, self._vault = InUse(folder), self._make_vault(self._root.fd, folder)
         return self._in_use, self._vault
 
     def _open(self) -> None:

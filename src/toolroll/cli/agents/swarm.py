@@ -8,7 +8,8 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.cli.agent import MODEL, STEPS, TASK, TOKENS, build_settings, format_record, load_model, read_number
+from toolroll.cli.agents.agent import MODEL, STEPS, TASK, TOKENS, build_settings, load_model, read_number
+from toolroll.cli.agents.agent_screen import format_record
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import SANDBOX, WORKSPACE
 from toolroll.cli.screen import coloured, show
@@ -39,8 +40,8 @@ def run(args: Namespace) -> int:
     lock = threading.Lock()
 
     def watch(worker: str, record: Record) -> None:
-        if line := format_record(record):
-            with lock:
+        with lock:
+            for line in format_record(record):
                 print(f"{coloured(worker, 'cyan', sys.stderr)} {line}", file=sys.stderr)
 
     def kit_for(preset: Preset, folder: str, state: str) -> Kit:

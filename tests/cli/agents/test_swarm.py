@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_agent import sleeping
+from tests.cli.agents.test_agent import sleeping
 from tests.host.http.web import Asked, reply
 from tests.host.models.chat.served import Served
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolroll.cli.agents.agent_screen import AgentScreen
 from toolroll.cli.command import Command, Option, UsageError
 from toolroll.cli.options import (
     MODE,
@@ -26,7 +28,7 @@ from toolroll.cli.screen import coloured, show, visible
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.agent.approval import ApprovalPrompt
+    from toolroll.agent.loop import RunOutcome
     from toolroll.agent.model_client import ModelClient
     from toolroll.agent.presets import Preset
     from toolroll.agent.transcript import Record
@@ -37,48 +39,114 @@ if TYPE_CHECKING:
     from toolroll.host.settings import Settings
     from toolroll.kit import Kit
 
-_MAX_LINE_CHARS = 300  # of a call or a result on the screen
+_LAST_RUN = "agent.jsonl"  # in the state folder of the workspace
+_MAX_NAMES = 8
+_SIGINT_STATUS = 130
+_GO_ON = "Go on where you were interrupted."
 
 
 def run(args: Namespace) -> int:
     """Run the agent on a task; 0 only if the model finished it."""
-    from toolroll.agent import PRESETS, Agent
+    from toolroll.agent import PRESETS
     from toolroll.agent.transcript import ReplayModel
-    from toolroll.control.server import ControlServer
-    from toolroll.formats import wire_text
     from toolroll.host.approval.waiting import WaitingApprovals
+    from toolroll.host.runtime.cancellation import CancelToken
 
     records = _read_transcript(args.replay) if args.replay else None
     if args.print:
         return _print_transcript(records)
     first: Any = records[0] if records else None
-    task = args.task or (first.task if first else "")
+    task = args.task or (first.task if first else _GO_ON if args.resume else "")
     if not task:
         raise UsageError('No task is given. Example: toolroll agent "fix the failing test". See: toolroll agent --help')
     preset = _replay_preset(first) if first else PRESETS[args.preset]
     model: ModelClient = ReplayModel(records) if records else load_model(args.model)
-    approvals = WaitingApprovals()
+    settings = build_settings(args, "standard" if args.yes else "ask")
+    terminal = _Terminal(AgentScreen(settings.prices.get(model.name)), WaitingApprovals(), CancelToken())
+    with _open_kit(args, preset, settings, terminal) as kit:
+        earlier = _read_last_run(kit, args) if args.resume else []
+        outcome = _work(args, kit, model, preset, terminal, (task, earlier))
+    if outcome.finished:
+        show(outcome.text)
+        return 0
+    print(coloured(visible(str(outcome), sys.stderr), "red", sys.stderr), file=sys.stderr)
+    if not args.replay and outcome.reason != "refused":
+        print("To go on: toolroll agent --resume", file=sys.stderr)
+    return _SIGINT_STATUS if outcome.reason == "cancelled" else 1
+
+
+class _Terminal(NamedTuple):
+    """What a person sees of a run, and the ways to have a say in it."""
+
+    screen: AgentScreen
+    approvals: WaitingApprovals
+    token: CancelToken
+
+
+def _work(
+    args: Namespace, kit: Kit, model: ModelClient, preset: Preset, terminal: _Terminal, task: tuple[str, list[Record]]
+) -> RunOutcome:
+    """Run it with everything that watches: the screen, the transcript, the control socket. Ends with a summary."""
+    from toolroll.agent import Agent
+    from toolroll.agent.transcript import rebuild_history
+    from toolroll.control.server import ControlServer
+    from toolroll.formats import wire_text
+
+    screen, approvals, token = terminal
+    before = kit.journal.log.size()
+    os.makedirs(kit.state_dir, 0o700, exist_ok=True)
+    last_run = "" if args.replay else os.path.join(kit.state_dir, _LAST_RUN)
     with (
-        _open_transcript(args.transcript) as write,
-        _open_kit(args, preset, approvals) as kit,
+        ExitStack() as stack,
         ControlServer(kit, "agent", client=model.name, show=wire_text, approvals=approvals),
+        screen,
+        _cancelled_by_interrupt(token),
     ):
-        watch = [_show_record, *([write] if write else [])]
+        files = [stack.enter_context(_open_transcript(one, args.resume)) for one in (args.transcript, last_run) if one]
         agent = Agent(
             kit,
             model,
             preset,
             steps=read_number(args, "steps") or 50,
             tokens=read_number(args, "tokens"),
-            watch=watch,
-            on_text=_show_text,
+            watch=[screen.show, *files],
+            on_text=screen.write,
         )
-        outcome = agent.run(task)
-    if outcome.finished:
-        show(outcome.text)
-        return 0
-    print(coloured(visible(str(outcome), sys.stderr), "red", sys.stderr), file=sys.stderr)
-    return 1
+        outcome = agent.run(task[0], token, rebuild_history(task[1]))
+    changed = list(dict.fromkeys(path for entry in kit.journal.log.entries_from(before) for path in entry.paths()))
+    print(coloured(visible(summarise(screen, changed), sys.stderr), "dim", sys.stderr), file=sys.stderr)
+    return outcome
+
+
+def summarise(screen: AgentScreen, changed: Sequence[str]) -> str:
+    """One line about a run: what it took, and which files it changed."""
+    names = ", ".join(changed[:_MAX_NAMES]) + (f" and {len(changed) - _MAX_NAMES} more" if changed[_MAX_NAMES:] else "")
+    return f"{screen.totals()}. " + (
+        f"Changed: {names} (toolroll undo takes it back)." if changed else "Changed nothing."
+    )
+
+
+@contextmanager
+def _cancelled_by_interrupt(token: CancelToken) -> Iterator[None]:
+    """The first Ctrl-C cancels the token, so that the turn ends in order; the second one interrupts."""
+
+    def cancel(_signal: int, _frame: object) -> None:
+        if token.cancelled:
+            raise KeyboardInterrupt
+        token.cancel()
+
+    before = signal.signal(signal.SIGINT, cancel)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _read_last_run(kit: Kit, args: Namespace) -> list[Record]:
+    try:
+        return _read_transcript(args.transcript or os.path.join(kit.state_dir, _LAST_RUN))
+    except FileNotFoundError:
+        raise UsageError("There is no run of an agent here to go on with. Give it a task.") from None
 
 
 def load_model(name: str | None) -> ChatModel:
@@ -110,16 +178,13 @@ def read_number(args: Namespace, name: str) -> int | None:
 
 
 @contextmanager
-def _open_transcript(path: str | None) -> Iterator[Callable[[Record], None] | None]:
+def _open_transcript(path: str, append: bool) -> Iterator[Callable[[Record], None]]:
     """A watcher that writes to this file, with access for its owner alone."""
-    if path is None:
-        yield None
-        return
     from toolroll.agent.transcript import Transcript
     from toolroll.policy.secrets import Redaction
 
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8", buffering=1) as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if append else os.O_TRUNC)
+    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", buffering=1) as file:
         yield Transcript(file.write, Redaction(os.environ))
 
 
@@ -150,16 +215,15 @@ def _replay_preset(first: Any) -> Preset:
     return replace(PRESETS[first.preset], style="functions")
 
 
-def _open_kit(args: Namespace, preset: Preset, approvals: WaitingApprovals) -> Kit:
+def _open_kit(args: Namespace, preset: Preset, settings: Settings, terminal: _Terminal) -> Kit:
     from toolroll.agent.approval import make_approver
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     dialect = args.dialect or preset.dialect
     tools = preset.tools if dialect == preset.dialect else None
-    ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
-    approve: Approver = _allow if args.yes else make_approver(lambda: kit, ask, approvals)
-    settings = build_settings(args, "standard" if args.yes else "ask")
+    ask = terminal.screen.ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+    approve: Approver = _allow if args.yes else make_approver(lambda: kit, ask, terminal.approvals, terminal.token)
     try:
         kit = make_kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
     except ValueError as error:
@@ -171,57 +235,6 @@ def _open_kit(args: Namespace, preset: Preset, approvals: WaitingApprovals) -> K
 
 def _allow(_request: object) -> bool:
     return True
-
-
-def _ask(prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
-    import select
-
-    from toolroll.host.approval.request import CannotAskError
-    from toolroll.host.runtime.cancellation import POLL_SECONDS
-
-    stream = sys.stderr
-    title, _, rest = prompt.text.partition("\n")
-    print(f"\n{coloured(visible(title, stream), 'yellow', stream)}\n{visible(rest, stream)}", file=stream)
-    for line in visible(prompt.diff, stream).split("\n") if prompt.diff else ():
-        print(coloured(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), stream), file=stream)
-    print(prompt.choices, end="", file=stream, flush=True)
-    while sys.stdin.isatty() and not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
-        if withdrawn.cancelled:
-            print("\nIt was answered elsewhere.", file=stream)
-            raise CannotAskError("it was answered elsewhere")
-    if not (line := sys.stdin.readline()):
-        raise CannotAskError("the terminal was closed")
-    return line
-
-
-def _show_text(text: str) -> None:
-    print(visible(text, sys.stderr), end="", file=sys.stderr, flush=True)
-
-
-def _show_record(record: Record) -> None:
-    """Write a record to stderr, without the model's text, which was shown as it arrived."""
-    from toolroll.agent.transcript import AssistantRecord, EndRecord, StartRecord
-
-    line = format_record(record)
-    if isinstance(record, AssistantRecord) and record.text and not record.text.endswith("\n"):
-        print(file=sys.stderr)
-    if line and not isinstance(record, StartRecord | EndRecord):
-        print(line, file=sys.stderr)
-
-
-def format_record(record: Record) -> str:
-    """A record as a few short lines, without the model's text; in colours on a terminal."""
-    from toolroll.agent.transcript import AssistantRecord, ToolRecord, describe_record
-
-    lines = (
-        [f"-> {one.name} {one.arguments}" for one in record.calls]
-        if isinstance(record, AssistantRecord)
-        else [describe_record(record)]
-    )
-    failed = isinstance(record, ToolRecord) and record.status == "error"
-    short = [" ".join(line.split()) for line in lines]
-    cut = [line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]} [...]" for line in short]
-    return "\n".join(coloured(visible(line, sys.stderr), "red" if failed else "dim", sys.stderr) for line in cut)
 
 
 def _print_transcript(records: Sequence[Record] | None) -> int:
@@ -249,6 +262,7 @@ _PRESET = Option(("--preset", "-p"), "Kind of agent (native).", "NAME", "native"
 _DIALECT = Option(("--dialect", "-d"), "Dialect of the tools (the preset's own).", "NAME", choices=dialect_names)
 _TRANSCRIPT = Option(("--transcript",), "Write every step to this file, as JSON Lines without secrets.", "FILE")
 _REPLAY = Option(("--replay",), "Replay the model's turns from a transcript; tools run again.", "FILE")
+_RESUME = Option(("--resume",), "Go on with the last run here; TASK is what the model reads next.")
 _PRINT = Option(("--print",), "With --replay: print the transcript; run nothing.")
 COMMAND = Command(
     "agent",
@@ -260,6 +274,7 @@ COMMAND = Command(
         MODEL,
         STEPS,
         TOKENS,
+        _RESUME,
         _TRANSCRIPT,
         _REPLAY,
         _PRINT,
@@ -274,7 +289,8 @@ COMMAND = Command(
     more="""\
 The result goes to standard output, the progress to standard error. The exit status is 0 only if the model finished
 the task. On a terminal, changes, commands and network access need your approval. Without a terminal they are denied,
-unless --yes is given. The providers' SDKs come with the extra `agent`: pip install 'toolroll[agent]'.
+unless --yes is given. Ctrl-C ends the run with a summary, and --resume goes on with it. The providers' SDKs come with
+the extra `agent`: pip install 'toolroll[agent]'.
 
 environment:
   TOOLROLL_MODEL                         openai:NAME, anthropic:NAME or NAME

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -17,10 +18,6 @@ from typing import Any
 import pytest
 
 from tests.host.models.chat.served import KEY, Say, Served, Step, call
-from toolroll.agent.approval import ApprovalPrompt
-from toolroll.cli import agent
-from toolroll.host.approval.request import CannotAskError
-from toolroll.host.runtime.cancellation import CancelToken
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -78,32 +75,6 @@ def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve
     assert "--yes" in told
 
 
-def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
-    asked = ApprovalPrompt("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
-    assert agent._ask(asked, CancelToken()) == "s\n"
-    assert capsys.readouterr().err == (
-        "\nwrite: needs approval\n\npath: a\\u202e.txt\ncontent: x\na\n@@ -1,0 +1,1 @@\n+x\n"
-        "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
-    )
-    with pytest.raises(CannotAskError, match="terminal was closed"):
-        agent._ask(asked, CancelToken())
-
-
-def test_a_question_on_the_terminal_that_was_answered_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    ours, theirs = pty.openpty()
-    withdrawn = CancelToken()
-    withdrawn.cancel()
-    with os.fdopen(theirs) as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        with pytest.raises(CannotAskError, match="answered elsewhere"):
-            agent._ask(ApprovalPrompt("write: needs approval"), withdrawn)
-        os.write(ours, b"n\n")
-        assert agent._ask(ApprovalPrompt("write: needs approval"), withdrawn) == "n\n"
-    os.close(ours)
-    assert "lways: \nIt was answered elsewhere.\n" in capsys.readouterr().err
-
-
 def test_replay_and_print(fast: Run, ws: Path, serve: Any) -> None:
     server = serve(WRITE, DONE)
     assert fast("agent", "Write a.txt.", "--yes", "--transcript", "../log", **server.environment)[0] == 0
@@ -126,7 +97,37 @@ def test_what_is_not_finished_is_no_success(fast: Run, serve: Any) -> None:
     assert "stopped: loop." in err
 
 
+def test_a_run_goes_on_where_it_was_interrupted(fast: Run, ws: Path, serve: Any) -> None:
+    first = serve(WRITE, call("ls", path="."))
+    assert fast("agent", "Write a.txt.", "--yes", "--steps", "2", **first.environment)[0] == 1
+    second = serve(DONE)
+    status, out, err = fast("agent", "Now end.", "--resume", **second.environment)
+    assert (status, out) == (0, "It is written.\n")
+    assert re.search(r"1 step, 110 tokens, \d:\d\d\. Changed nothing\.", err)
+    said = [(one["role"], one["content"]) for one in second.bodies[0]["messages"][1:]]
+    assert [role for role, _ in said] == ["user", "assistant", "tool", "assistant", "tool", "user"]
+    assert (said[0][1], said[-1][1]) == ("Write a.txt.", "Now end.")
+    third = serve(DONE)
+    assert fast("agent", "--resume", **third.environment)[0] == 0
+    assert third.bodies[0]["messages"][-1]["content"] == "Go on where you were interrupted."
+    assert len(third.bodies[0]["messages"]) == 10
+
+
+def test_changes_are_shown_as_a_diff_and_counted(fast: Run, ws: Path, serve: Any, monkeypatch: Any) -> None:
+    (ws / "a.txt").write_text("one\ntwo\n")
+    config = ws.parent / "config" / "toolroll"
+    config.mkdir(parents=True)
+    (config / "toolroll.toml").write_text("[prices]\nscripted-1 = [10, 100]\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
+    server = serve(call("edit", path="a.txt", old="two", new="2"), DONE)
+    status, _, err = fast("agent", "Edit.", "--yes", **server.environment)
+    assert status == 0
+    assert "<- edit Edited a.txt (1 replaced in line 2).\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" in err
+    assert re.search(r"2 steps, 220 tokens, \$0\.0040, \d:\d\d\. Changed: a.txt \(toolroll undo takes it back\)\.", err)
+
+
 USAGE = [
+    (("agent", "--resume", "--model", "openai:gpt"), "needs OPENAI_API_KEY"),
     (("agent",), "No task is given"),
     (("agent", "x"), "No model is set up. Set TOOLROLL_MODEL"),
     (("agent", "x", "--model", "openai:gpt"), "needs OPENAI_API_KEY"),
@@ -188,6 +189,20 @@ def test_approval_on_a_terminal(ws: Path, env: dict[str, str], serve: Any) -> No
     assert (ws / "c.txt").read_text() == "c\n"
 
 
+def test_an_interrupt_at_a_question_ends_the_run_in_order(ws: Path, env: dict[str, str], serve: Any) -> None:
+    server = serve(WRITE, DONE)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "toolroll", "agent", "Do."]
+    running = subprocess.Popen(words, cwd=ws, env={**env, **server.environment}, stdin=theirs, stderr=theirs)
+    os.close(theirs)
+    until(ours, "lways: ")
+    running.send_signal(signal.SIGINT)
+    assert "Changed nothing." in until(ours, "To go on: toolroll agent --resume")
+    assert running.wait(30) == 130
+    os.close(ours)
+    assert not (ws / "a.txt").exists()
+
+
 def until(fd: int, text: str) -> str:
     """What a terminal shows until this text."""
     seen = b""
@@ -215,11 +230,13 @@ def test_a_signal_ends_it_in_order(ws: Path, env: dict[str, str], serve: Any, nu
         assert running.poll() is None, running.communicate()
         time.sleep(0.05)
     running.send_signal(number)
-    assert running.communicate(timeout=30)[0] == b""
-    assert running.returncode == expected
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out) == (expected, b"")
+    assert err.decode().splitlines()[-3].endswith(". Changed nothing.")
+    assert err.decode().splitlines()[-1] == "To go on: toolroll agent --resume"
     assert not sleeping(mark)
     last = json.loads((ws.parent / "log").read_text().splitlines()[-1])
-    assert (last["finished"], last["reason"]) == (False, "raised")
+    assert (last["finished"], last["reason"]) == (False, "cancelled")
 
 
 def sleeping(mark: str) -> bool:
