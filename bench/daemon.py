@@ -19,14 +19,15 @@ ROUNDS = 15
 AT_REST_S = 15.0
 
 
-def measure(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> float:
-    """The median time of a process, in milliseconds."""
-    found = []
+def measure(commands: Sequence[Sequence[str]], folder: Path, environs: Sequence[Mapping[str, str]]) -> list[float]:
+    """The median time of each process, in milliseconds; they take turns."""
+    found: list[list[float]] = [[] for _ in commands]
     for _ in range(ROUNDS):
-        began = time.perf_counter()
-        subprocess.run(words, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True)
-        found.append(time.perf_counter() - began)
-    return statistics.median(found) * 1000
+        for times, words, environ in zip(found, commands, environs, strict=True):
+            began = time.perf_counter()
+            subprocess.run(words, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True)
+            times.append((time.perf_counter() - began) * 1000)
+    return [statistics.median(times) for times in found]
 
 
 def run_at_once(count: int, words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> tuple[float, int]:
@@ -55,12 +56,11 @@ def main(count: int = 200) -> None:
         environ = {**os.environ, "XDG_STATE_HOME": str(Path(place, "state"))}
         python, toolroll = [sys.executable, "-c"], [sys.executable, "-c", PROGRAM]
         call = [*toolroll, "call", "ls", "path=."]
-        empty = measure([*python, "pass"], folder, environ)
-        alone = measure(call, folder, {**environ, "TOOLROLL_DAEMON": "off"})
+        off = {**environ, "TOOLROLL_DAEMON": "off"}
         up = [*toolroll, "up"]
         subprocess.run(up, cwd=folder, env=environ, check=True, stdout=subprocess.DEVNULL)
         try:
-            through = measure(call, folder, environ)
+            empty, through, alone = measure([[*python, "pass"], call, call], folder, [environ, environ, off])
             said = subprocess.run([*up, "--status"], cwd=folder, env=environ, check=True, stdout=subprocess.PIPE).stdout
             seconds, failed = run_at_once(count, call, folder, environ)
             pid = int(said.split(b",")[0].removeprefix(b"process "))
