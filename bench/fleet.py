@@ -176,7 +176,11 @@ def report(once: FleetRun, whole: FleetRun, left: list[str]) -> tuple[float, flo
     """Print the figures of the whole mix, after the preparation of the base: leases/s, and CPU seconds of one."""
     calls = [call for row in whole.rows for call in row.get("calls", [])]
     commands, leases = sum(call["tool"] == "bash" for call in calls), len(whole.rows)
-    seconds, cpu = max(whole.seconds - once.seconds, 0.001), (whole.cpu - once.cpu) / max(leases - 1, 1)
+    seconds, cpu = whole.seconds - once.seconds, (whole.cpu - once.cpu) / max(leases - 1, 1)
+    if seconds < once.seconds:  # the difference of two runs says nothing while the base takes most of both
+        sys.exit(
+            f"{leases} leases in {whole.seconds:.1f} s, of which the base takes about {once.seconds:.1f} s: too few"
+        )
     crossed = [row["id"] for row in whole.rows if not _is_own(row)]
     print(f"leases {leases}, passed {sum(row['status'] == 'passed' for row in whole.rows)}, calls {len(calls)}")
     print(f"whole run {whole.seconds:.1f} s, {once.seconds:.1f} s of them for the base and the first lease")
