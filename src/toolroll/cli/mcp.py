@@ -50,14 +50,22 @@ def run(args: Namespace) -> int:
 
 def _start_console() -> None:
     """Start the console beside this server, unless it runs: it opens its page, and ends when nothing uses it."""
+    from importlib.util import find_spec
+
     from toolroll.host.runtime.console_record import find_console
     from toolroll.host.runtime.launcher import DEVNULL, start_process
+    from toolroll.result import ToolError
 
-    if (found := find_console()) is not None:
-        _warn(f"The console is at {found.url} (toolroll console opens it).")
-        return
-    argv = (sys.executable, "-m", "toolroll", "console", "--while-used")
-    start_process(argv, "/", os.environ, (DEVNULL, DEVNULL, DEVNULL))
+    try:  # the server works without it
+        if (found := find_console()) is not None:
+            _warn(f"The console is at {found.url} (toolroll console opens it).")
+        elif find_spec("uvicorn") is None:
+            _warn("The console needs an HTTP server. Add it with: pip install 'toolroll[mcp]'.")
+        else:
+            argv = (sys.executable, "-m", "toolroll", "console", "--while-used")
+            start_process(argv, "/", os.environ, (DEVNULL, DEVNULL, DEVNULL))
+    except (OSError, ToolError) as error:
+        _warn(f"The console cannot be started: {error}")
 
 
 def _serve_stdio(args: Namespace) -> int:

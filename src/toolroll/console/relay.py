@@ -19,7 +19,8 @@ from toolroll.host.runtime import user_sockets
 
 MAX_FEED_BYTES = 8 * 1024 * 1024
 """Events that wait for one page."""
-MAX_FEEDS = 32
+MAX_FEEDS = 4
+"""Pages that follow. A browser has six connections to a host: some are left for requests."""
 LOOK_S = 0.5
 """How often the run folder is read for new processes while a page follows."""
 HELLO_TIMEOUT_S = 3.0

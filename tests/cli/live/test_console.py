@@ -126,8 +126,9 @@ def test_a_port_that_is_taken_is_reported(terminal):
     assert terminal.run("--port", "70000")[0] == 2
 
 
-def test_a_run_folder_that_others_may_enter_is_reported(terminal):
+def test_a_run_folder_that_others_may_enter_is_reported(terminal, ws):
     terminal.run_folder.mkdir(parents=True)
     terminal.run_folder.chmod(0o755)
     status, said = terminal.run("--no-open")
     assert (status, "must be yours alone" in said) == (1, True)
+    assert "The console cannot be started: The folder" in start_beside(terminal, ws)  # and the server goes on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import time
@@ -15,7 +16,7 @@ from toolroll.host.runtime.file_lock import open_lock, take_lock
 from toolroll.host.runtime.user_sockets import run_folder
 
 _LOCK, _RECORD, _PAGE = "console.lock", "console.json", "console.html"
-_WAIT_S, _RETRY_S = 5.0, 0.02
+_WAIT_S, _RETRY_S, _CLAIM_TRIES = 5.0, 0.02, 5
 _HTML = """\
 <!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>toolroll console</title>
 <meta http-equiv="refresh" content="0; url={link}"><p><a href="{link}">Open the toolroll console</a></p>
@@ -49,7 +50,9 @@ def redirect_page() -> str:
 def claim_console() -> Iterator[bool]:
     """Yield whether this process is the console of the user now; what it publishes is removed in the end."""
     with _open_lock() as lock:
-        claimed = take_lock(lock)
+        tries = _CLAIM_TRIES  # another process may be looking whether the lock is free
+        while not (claimed := take_lock(lock)) and (tries := tries - 1):
+            time.sleep(_RETRY_S)
         if claimed:
             _remove()  # of a console that was killed
         try:
@@ -87,7 +90,7 @@ def stop_console(record: ConsoleRecord) -> bool:
 
 def _is_claimed() -> bool:
     with _open_lock() as lock:
-        return not take_lock(lock)
+        return not take_lock(lock, fcntl.LOCK_SH)
 
 
 @contextmanager
