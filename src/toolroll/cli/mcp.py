@@ -37,6 +37,8 @@ _CHOICES = ("all", "core", "lazy")
 
 def run(args: Namespace) -> int:
     """Serve until the client leaves, or print or write the client's configuration."""
+    if args.at:
+        return _serve_elsewhere(args)
     if args.folders and not _take_folders(args):
         _warn("Error: None of the specified directories are accessible.")
         return 1
@@ -46,6 +48,20 @@ def run(args: Namespace) -> int:
     if args.console:
         _start_console()
     return _serve_http(args) if args.http else _serve_stdio(args)
+
+
+def _serve_elsewhere(args: Namespace) -> int:
+    """Let toolroll on another machine serve its tools through our standard input and output."""
+    from toolroll.fleet.engines.pipes import bridge
+    from toolroll.result import ToolError
+
+    unfit = [one for one in (_FOLDERS, ROOT, _CONSOLE, _HTTP, _INSTALL, _UNINSTALL) if getattr(args, one.name)]
+    if unfit or not args.workspace:
+        raise UsageError("--at needs -C with a folder of that machine, and goes with options about tools only.")
+    try:
+        return bridge(args.at, ["mcp", *_server_options(args), "-C", args.workspace])
+    except (ValueError, ToolError) as error:
+        raise UsageError(f"{args.at}: {error}") from None
 
 
 def _start_console() -> None:
@@ -323,6 +339,9 @@ _STRUCTURED = Option(
     ("--structured",), "Send structured content too; many clients show their model only that, and not the text."
 )
 _CONSOLE = Option(("--console",), "Open the console too: a page that shows what the tools do, and asks.")
+_AT = Option(
+    ("--at",), "Run on another machine: ssh:HOST, docker:NAME or kubectl:[NS/]POD; -C is a folder there.", "NODE"
+)
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
 _INSTALL = Option(
@@ -368,6 +387,7 @@ COMMAND = Command(
         _ASK,
         _STRUCTURED,
         _CONSOLE,
+        _AT,
         _HTTP,
         _PORT,
         _INSTALL,

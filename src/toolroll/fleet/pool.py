@@ -92,14 +92,17 @@ class PoolKit(Kit):
         return FrozenListing(self._services.root, self._services.launcher)
 
 
-def freeze(base: str | os.PathLike[str], commit: str | None, recipe: Sequence[str], **options: Any) -> FrozenCopy:
-    """A frozen copy, prepared and indexed; ToolError where that fails. The caller closes it."""
+def freeze(
+    base: str | os.PathLike[str], commit: str | None, recipe: Sequence[str], engine: str, **options: Any
+) -> FrozenCopy:
+    """A frozen copy, prepared, and indexed if it is used here; ToolError where that fails. The caller closes it."""
     frozen = FrozenCopy(os.fspath(base), commit, Limits().fork_bytes)
     try:
         kit = PoolKit(frozen.path, frozen.state, {}, **options)
         try:
             kit.prepare_base(recipe)
-            kit.warm_up()
+            if engine == "local":
+                kit.warm_up()
         finally:
             kit.close()
     except BaseException:
@@ -129,7 +132,7 @@ class Fleet:
     ) -> None:
         """ToolError where the base does not exist, cannot be copied, its recipe fails, or no node can be used."""
         with ExitStack() as closing:
-            frozen = freeze(base, commit, recipe, **options)
+            frozen = freeze(base, commit, recipe, engine, **options)
             closing.callback(frozen.close)
             self.problems: list[str] = []
             self._pool = self._open_pool(engine, frozen, limits or {}, options)

@@ -54,6 +54,13 @@ class TaskQueue:
                 self.on_result(result)
             self._lock.notify_all()
 
+    def return_unsent(self, order: TaskOrder) -> None:
+        """Let another worker have a task that no worker has got."""
+        with self._lock:
+            self._running -= 1
+            self.orders.appendleft(order)
+            self._lock.notify_all()
+
     def give_up(self, why: str) -> None:
         """Report the tasks that no worker is left for."""
         with self._lock:
@@ -126,25 +133,37 @@ class WorkerLink:
 
     def _feed(self, pipe: WorkerPipe) -> bool:
         """Send tasks and take results; whether all is done. False if the worker ends before."""
-        places = threading.Semaphore(self._order.width)
+        places = threading.Semaphore(0)  # until it is ready
         reader = threading.Thread(target=self._read, args=(pipe, places), daemon=True)
         reader.start()
         is_whole = False
         with suppress(OSError):
             pipe.send(encode_order(self._order))
-            while not self._is_gone:
-                places.acquire()
-                order = self._queue.take() if not self._is_gone else None
-                if order is None:
-                    is_whole = not self._is_gone
-                    break
-                with self._lock:
-                    self._has[order.task.id] = order
-                pipe.send(encode_order(order))
+        while True:
+            places.acquire()
+            order = self._queue.take() if not self._is_gone else None
+            if order is None:
+                is_whole = not self._is_gone
+                break
+            if not self._give(order, pipe):
+                self._queue.return_unsent(order)
+                break
         pipe.finish()
         reader.join()
         self._drop_all()
         return is_whole
+
+    def _give(self, order: TaskOrder, pipe: WorkerPipe) -> bool:
+        """Send a task; False if the worker has ended and does not get it."""
+        with self._lock:
+            if self._is_gone:
+                return False
+            try:
+                pipe.send(encode_order(order))
+            except OSError:
+                return False
+            self._has[order.task.id] = order
+            return True
 
     def _read(self, pipe: WorkerPipe, places: threading.Semaphore) -> None:
         """Take results until the worker ends; what it still had then is for others."""
@@ -155,6 +174,7 @@ class WorkerLink:
                 continue  # what some library prints
             if isinstance(answer, Ready):
                 self._is_ready = True
+                places.release(self._order.width)
                 if answer.problem:
                     self._on_problem(f"{self._order.name}: {answer.problem}")
                 continue
@@ -163,7 +183,8 @@ class WorkerLink:
             if order is not None:
                 self._queue.put_back(order, answer)
                 places.release()
-        self._is_gone = True
+        with self._lock:
+            self._is_gone = True
         self._drop_all()
         places.release(self._order.width)
 

@@ -113,9 +113,9 @@ def test_a_base_is_sent_once(node: Path, ws: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", ["ftp:host", "ssh", "ssh:", "ssh:a,,b", "docker:-v", "toolroll"])
-def test_an_engine_that_is_not_known_is_named(spec: str, ws: Path) -> None:
+def test_an_engine_that_is_not_known_is_named(spec: str) -> None:
     with pytest.raises(ValueError, match=spec):
-        Fleet(ws, engine=spec)
+        open_engine(spec)
 
 
 def test_a_fleet_without_nodes_says_why(node: Path, ws: Path) -> None:

@@ -108,7 +108,7 @@ def _run_all(
         for task in tasks:
             key = _key(task, args)
             if key not in frozen:
-                frozen[key] = _freeze(key, read_settings(args, key[0]).settings, closing)
+                frozen[key] = _freeze(key, args.engine, read_settings(args, key[0]).settings, closing)
         made = [key for key, one in frozen.items() if not isinstance(one, str)]
         bases = [one for one in frozen.values() if not isinstance(one, str)]
         for task in tasks:
@@ -131,14 +131,14 @@ def _key(task: FleetTask, args: Namespace) -> tuple[Any, ...]:
     return task.base or args.workspace, task.commit or args.commit or None, tuple(task.recipe or args.recipe)
 
 
-def _freeze(key: tuple[Any, ...], settings: Settings, closing: ExitStack) -> FrozenCopy | str:
+def _freeze(key: tuple[Any, ...], engine: str, settings: Settings, closing: ExitStack) -> FrozenCopy | str:
     """A frozen base; or why there is none, which is said at once."""
     from toolroll.fleet.pool import freeze
     from toolroll.result import ToolError
 
     base, commit, recipe = key
     try:
-        made = freeze(base, commit, recipe, settings=settings)
+        made = freeze(base, commit, recipe, engine, settings=settings)
     except (ToolError, OSError, ValueError) as error:
         complain(f"{error}", "base")
         return str(error)

@@ -73,6 +73,12 @@ class NodeHello(msgspec.Struct):
     unpacked: list[str]
 
 
+class NodeStarted(msgspec.Struct):
+    """What it says when it starts toolroll."""
+
+    started: bool
+
+
 T = TypeVar("T")
 
 
@@ -103,6 +109,37 @@ class NodePipe(ProcessPipe):
         return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
 
 
+def connect(client: list[str], words: list[str], then: Callable[[NodePipe], None] = lambda _: None) -> NodePipe:
+    """Run toolroll with these words at the other end of a client; ToolError if that cannot be reached or lacks Python.
+
+    `then` is what both sides say first.
+    """
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
+    pipe = NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+    late = threading.Timer(_HELLO_SECONDS, pipe.stop)
+    late.start()
+    try:
+        code = read_node_start()
+        pipe.send(b"%d\n%s" % (len(code), code))
+        hello = pipe.ask(NodeHello)
+        late.cancel()
+        known = hello.installed == digest_toolroll()
+        name, data = ("", b"") if known else load_app(hello.tag, hello.unpacked)
+        pipe.send(msgspec.json.encode({"app": name, "size": len(data), "words": words}) + b"\n" + data)
+        pipe.ask(NodeStarted)
+        then(pipe)
+    except (ConnectionError, EOFError) as error:
+        pipe.finish()
+        raise ToolError(ErrorCode.NETWORK, pipe.wait()) from error
+    except BaseException:
+        pipe.stop()
+        pipe.wait()
+        raise
+    finally:
+        late.cancel()
+    return pipe
+
+
 class PipePool:
     """One host, container or pod."""
 
@@ -119,35 +156,7 @@ class PipePool:
             return spare or self._connect()
 
     def _connect(self) -> NodePipe:
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
-        pipe = NodePipe(start_process(self._words, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
-        late = threading.Timer(_HELLO_SECONDS, pipe.stop)
-        late.start()
-        try:
-            code = read_node_start()
-            pipe.send(b"%d\n%s" % (len(code), code))
-            hello = pipe.ask(NodeHello)
-            late.cancel()
-            self._send_app(pipe, hello)
-            self._send_bases(pipe)
-        except (OSError, EOFError) as error:
-            pipe.finish()
-            raise ToolError(ErrorCode.NETWORK, pipe.wait()) from error
-        except BaseException:
-            pipe.stop()
-            pipe.wait()
-            raise
-        finally:
-            late.cancel()
-        return pipe
-
-    def _send_app(self, pipe: NodePipe, hello: NodeHello) -> None:
-        order = {"app": "", "size": 0, "words": ["fleet", "node"]}
-        if hello.installed == digest_toolroll():
-            pipe.send(msgspec.json.encode(order) + b"\n")
-            return
-        name, data = load_app(hello.tag, hello.unpacked)
-        pipe.send(msgspec.json.encode(order | {"app": name, "size": len(data)}) + b"\n" + data)
+        return connect(self._words, ["fleet", "node"], self._send_bases)
 
     def _send_bases(self, pipe: NodePipe) -> None:
         pipe.send(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
@@ -168,10 +177,8 @@ class PipeEngine:
 
     def __init__(self, kind: str, nodes: str) -> None:
         """ValueError without the name of a node, or with one that would be an option of the client."""
-        self._nodes = [one.strip() for one in nodes.split(",")]
-        self._kind, self._closing = kind, ExitStack()
-        if any(not one or one.startswith("-") for one in self._nodes):
-            raise ValueError(f"{kind}:{nodes} does not name its nodes. Example: {kind}:first,second.")
+        self._clients = {f"{kind}:{one.strip()}": _find_client(kind, one.strip(), nodes) for one in nodes.split(",")}
+        self._closing = ExitStack()
 
     def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[PipePool]:
         packed = list[PackedBase]()
@@ -179,18 +186,47 @@ class PipeEngine:
             packed.append(one := PackedBase(base))
             self._closing.callback(one.close)
 
-        def open_pool(node: str) -> PipePool | None:
-            name = f"{self._kind}:{node}"
+        def open_pool(name: str) -> PipePool | None:
             try:
-                pool = PipePool(name, COMMANDS[self._kind](node), packed)
+                pool = PipePool(name, self._clients[name], packed)
             except ToolError as error:
                 on_problem(f"{name} is left out: {error}")
                 return None
             self._closing.callback(pool.close)
             return pool
 
-        with ThreadPoolExecutor(len(self._nodes)) as threads:
-            return [pool for pool in threads.map(open_pool, self._nodes) if pool is not None]
+        with ThreadPoolExecutor(len(self._clients)) as threads:
+            return [pool for pool in threads.map(open_pool, self._clients) if pool is not None]
 
     def close(self) -> None:
         self._closing.close()
+
+
+def _find_client(kind: str, node: str, given: str) -> list[str]:
+    if kind not in COMMANDS or not node or node.startswith("-"):
+        raise ValueError(f"{kind}:{given} does not name a node. Give {', '.join(f'{one}:NAME' for one in COMMANDS)}.")
+    return COMMANDS[kind](node)
+
+
+def bridge(spec: str, words: list[str]) -> int:
+    """Run toolroll on a node, with our standard input and output; its exit status. ValueError, or ToolError.
+
+    The input is that of a client which waits for answers, so the end of either side is the end of both.
+    """
+    kind, _, node = spec.partition(":")
+    pipe = connect(_find_client(kind, node, node), words)
+
+    def forward() -> None:
+        with suppress(OSError):
+            while data := os.read(0, 1 << 16):
+                pipe.send(data)
+        pipe.finish()
+
+    threading.Thread(target=forward, daemon=True).start()
+    for line in pipe.lines():
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    how = pipe.wait()
+    if not how.startswith("status 0"):
+        raise ToolError(ErrorCode.NETWORK, how)
+    return 0

@@ -66,13 +66,17 @@ def _unpack(data: bytes, cache: str, name: str) -> None:
             shutil.rmtree(other.path, ignore_errors=True)
 
 
+def _say(row: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(row) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Say what is here, take what is missing, and run toolroll with the words that the other side sends."""
     cache = _find_cache()
     os.makedirs(cache, mode=0o700, exist_ok=True)
     hello = {"tag": python_tag(), "python": platform.python_version(), "installed": _digest_installed()}
-    sys.stdout.write(json.dumps({**hello, "unpacked": os.listdir(cache)}) + "\n")
-    sys.stdout.flush()
+    _say({**hello, "unpacked": os.listdir(cache)})
     if not (line := sys.stdin.buffer.readline()):
         return
     order = json.loads(line)
@@ -83,6 +87,7 @@ def main() -> None:
         os.utime(folder)
         sys.path.insert(0, folder)
         os.environ["PATH"] = os.path.join(folder, "bin") + os.pathsep + os.environ.get("PATH", os.defpath)
+    _say({"started": True})  # nothing is sent before, so nothing is left in the buffer of stdin
     sys.argv = ["toolroll", *order["words"]]
     import runpy
 
