@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons clients toolchains stories adapters setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons clients toolchains stories adapters ray setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -102,6 +102,11 @@ adapters-%: $(READY)
 	$(UV) pip install --quiet --python .venv-adapters-$*/bin/python --require-hashes -r tests/adapters/$*.txt
 	@# Without a plugin that comes with langchain-tests and wants to be configured.
 	PYTHONPATH=$(CURDIR)/src .venv-adapters-$*/bin/python -m pytest -m "slow or not slow" -rs -p no:asyncio $(IGNORE_LEAKS) $(TESTED)
+
+ray: $(READY) ## run the fleet on three simulated nodes of Ray, in an environment of its own
+	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-ray
+	$(UV) pip install --quiet --python .venv-ray/bin/python --require-hashes -r tests/fleet/engines/ray.txt
+	PYTHONPATH=$(CURDIR)/src .venv-ray/bin/python -m pytest -m slow -rs $(IGNORE_LEAKS) tests/fleet/engines/test_ray.py
 
 setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 

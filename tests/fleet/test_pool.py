@@ -144,6 +144,20 @@ def test_leases_do_not_mix_and_leave_nothing(fleet: Fleet, source: Path, cache: 
     assert str(cache) not in mounts
 
 
+def test_a_search_of_a_later_lease_is_not_confined_to_an_earlier_one(cache: Path) -> None:
+    """Overlays of few files, searched by ripgrep: their device numbers are used again."""
+    small = cache / "small"
+    small.mkdir()
+    for number in range(25):
+        (small / f"m{number}.py").write_text("x = 1\n")
+    with Fleet(small) as fleet:
+        for _ in range(10):
+            kit = fleet.lease()
+            text(kit, "write", path="new.py", content="y = 1\n")
+            assert text(kit, "grep", pattern="(?-u:y) = 1") == "new.py\n1:y = 1"
+            kit.close()
+
+
 def test_a_lease_ends_what_writes_too_much(lease: Lease) -> None:
     assert (lease.limits.disk_bytes, lease.limits.enforced) == (4_000_000, "per process")  # type: ignore[attr-defined]
     result = lease.call("bash", {"command": "for i in 1 2 3; do head -c 2000000 /dev/zero > z$i; done; sleep 30"})

@@ -221,6 +221,10 @@ def test_a_command_ends_with_the_connection_and_a_lease_is_had_elsewhere(server:
         assert second.exec("echo still here").stdout == b"still here\n"
         third = fleet.lease()
         assert third.call("read", {"path": "a.txt"}).ok
+        third._worker._pipe._process.kill()
+        with pytest.raises(ToolError, match="ssh:second is gone"):
+            second.exec("sleep 60")
+        assert fleet.lease().call("read", {"path": "a.txt"}).ok  # a new connection
     assert server.wait_until_empty() == []
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from toolroll.adapters.approvals import asks_before, shows_all
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("agno", "agno>=3.1,<4")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("anthropic", "anthropic>=2.9,<3")
 

@@ -11,7 +11,7 @@ import errno
 import os
 from typing import Any, Self
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("deepagents", "deepagents>=0.7.32,<0.8")
 

@@ -8,7 +8,7 @@ The SDK's automatic function calling knows neither JSON schemas nor images, so t
 
 from __future__ import annotations
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("google-genai", "google-genai>=3.3,<4")
 

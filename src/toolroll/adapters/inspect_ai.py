@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("inspect-ai", "inspect-ai>=0.3.285,<0.4")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("langchain", "langchain>=1.4,<2")
 

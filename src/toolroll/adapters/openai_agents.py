@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from toolroll.adapters.approvals import NeedsApprovalError, PausedCalls, asks_before, shows_all
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("openai-agents", "openai-agents>=0.24,<1")
 

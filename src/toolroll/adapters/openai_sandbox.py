@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Literal
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("openai-agents", "openai-agents>=0.24,<1")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from toolroll.adapters.approvals import NeedsApprovalError, PausedCalls
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("pydantic-ai", "pydantic-ai-slim>=2.66,<3")
 

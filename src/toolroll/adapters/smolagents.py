@@ -8,7 +8,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("smolagents", "smolagents>=1.26,<2")
 

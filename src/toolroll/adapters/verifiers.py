@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 require("verifiers", "verifiers>=0.4,<0.5")
 

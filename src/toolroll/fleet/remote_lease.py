@@ -7,8 +7,9 @@ import itertools
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import msgspec
@@ -66,8 +67,9 @@ class RemoteWorker:
         for line in self._pipe.lines():
             with suppress(msgspec.DecodeError, UnicodeError):  # what some library prints
                 self._take(line)
-        self.is_gone = True
-        self._pipe.finish()
+        with self._sending:
+            self.is_gone = True
+            self._pipe.finish()
         gone = ToolError(ErrorCode.NETWORK, f"{self.name} is gone ({self._pipe.wait()}). Ask for another lease.")
         with self._sending:
             waiting, self._waiting = list(self._waiting.values()), {}
@@ -100,21 +102,23 @@ class RemoteWorker:
     ) -> bytes:
         """Have something done with a lease; what it gives, as JSON. ToolError as there, or if the worker is gone."""
         number, answer = next(self._numbers), Future[bytes]()
-        with self._sending:
+        with self._sending:  # the reader takes all that wait when the worker has ended
             self._waiting[number] = answer, progress
-            if not self.is_gone:
-                with suppress(OSError):
-                    self._pipe.send(encode_order(LeaseOrder(number, lease, do, given)))
+        self._send(LeaseOrder(number, lease, do, given))
         if self.is_gone and self._waiting.pop(number, None) is not None:
             raise ToolError(ErrorCode.NETWORK, f"{self.name} is gone. Ask for another lease.")
         while token is not None and not answer.done():
             with suppress(TimeoutError):
                 return answer.result(POLL_SECONDS)
             if token.cancelled or token.remaining() <= 0:
-                with self._sending, suppress(OSError):
-                    self._pipe.send(encode_order(LeaseOrder(number, lease, "cancel")))
+                self._send(LeaseOrder(number, lease, "cancel"))
                 break
         return answer.result()
+
+    def _send(self, order: LeaseOrder) -> None:
+        with self._sending, suppress(OSError):
+            if not self.is_gone:
+                self._pipe.send(encode_order(order))
 
     def close(self) -> None:
         """Remove its leases, and end it."""
@@ -222,34 +226,47 @@ class RemotePools:
         """ToolError if no node can be used; what single ones lack is added to `problems`."""
         settings = _read_options(frozen.path, options)
         self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
+        self._problems, self._starting = problems, threading.Lock()
+        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=settings)
         with ExitStack() as closing:
             chosen = engines.open_engine(engine)
             closing.callback(chosen.close)
-            pools = chosen.open_pools([frozen], problems.append)
+            self._pools = chosen.open_pools([frozen], problems.append)
             empty = closing.enter_context(tempfile.TemporaryDirectory(prefix="toolroll-face-"))
             self._face = Kit(f"{empty}/", state_dir=f"{empty}/.state", settings=settings)
             closing.callback(self._face.close)
             closing.callback(self._close_workers)
-            for pool in pools:
-                order = WorkerOrder(f"worker on {pool.name}", 1, list(pool.places), dict(limits), settings)
-                try:
-                    self._workers.append(RemoteWorker(pool, order, problems.append))
-                except ToolError as error:
-                    problems.append(str(error))
-            if not self._workers:
-                raise ToolError(ErrorCode.NETWORK, " ".join(problems) or "The engine has no node.")
+            self._find_living()
             self._closing = closing.pop_all()
+
+    def _find_living(self) -> list[RemoteWorker]:
+        """The workers that run. If there are none, each node is tried again; ToolError if that is in vain."""
+        with self._starting:
+            self._workers = [one for one in self._workers if not one.is_gone]
+            if not self._workers:
+                with ThreadPoolExecutor(max(1, len(self._pools))) as threads:
+                    self._workers = [one for one in threads.map(self._start, self._pools) if one is not None]
+            if not self._workers:
+                raise ToolError(ErrorCode.NETWORK, " ".join(self._problems) or "The engine has no node.")
+            return self._workers
+
+    def _start(self, pool: WorkerPool) -> RemoteWorker | None:
+        order = self._order(name=f"worker on {pool.name}", bases=list(pool.places))
+        try:
+            return RemoteWorker(pool, order, self._problems.append)
+        except ToolError as error:
+            self._problems.append(f"{pool.name} is left out: {error}")
+            return None
 
     def lease(self) -> RemoteLease:
         """A new lease, on the node that has the fewest."""
-        while living := [one for one in self._workers if not one.is_gone]:
-            worker = min(living, key=lambda one: one.leases)
+        while True:
+            worker = min(self._find_living(), key=lambda one: one.leases)
             try:
                 return RemoteLease(worker, self._face, next(self._numbers))
             except ToolError:
                 if not worker.is_gone:
                     raise
-        raise ToolError(ErrorCode.NETWORK, "All nodes of the fleet are gone.")
 
     def _close_workers(self) -> None:
         for worker in self._workers:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
+def test_an_engine_whose_package_is_missing_says_what_to_install(quick: Run, tmp_path: Path) -> None:
+    status, _, err = quick("fleet", "run", str(tmp_path / "tasks.jsonl"), "--engine", "ray://127.0.0.1:6379")
+    said = 'toolroll[ray] needs ray>=2.60,<3, but it is not installed. Run: pip install "toolroll[ray]"'
+    assert (status, err) == (2, f"toolroll: {said}\n")
 
 
 def test_a_task_file_runs_and_resumes(quick: Run, ws: Path, tmp_path: Path) -> None:

@@ -113,7 +113,8 @@ class Page:
         """Close the page, which must have had no errors and no breaches of its policy."""
         errors = self.act("errors")
         self.act("close")
-        assert errors == []
+        if errors:
+            raise StepFailedError("\n".join(errors))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ async function open({ page: name, beside, options }) {
   context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   page.errors = [];
-  page.on("pageerror", (error) => page.errors.push(String(error)));
+  page.on("pageerror", (error) => page.errors.push(error.stack ?? String(error)));
   page.on("console", (message) => { if (/Content Security Policy/.test(message.text())) page.errors.push(message.text()); });
   pages.set(name, page);
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.console.page.browser import Page
+from tests.console.page.browser import Browser, Page
 from tests.console.page.conftest import CART, OpenPage
-from tests.console.page.scene import Scene, Served
+from tests.console.page.scene import Scene, Served, set_up
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +21,14 @@ LIGHT, DARK = "rgb(246, 247, 248)", "rgb(20, 23, 26)"
 NARROW = {"width": 390, "height": 780}
 PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
 DISCOUNT = "def total(items):\n    return sum(item.price - item.discount for item in items)\n"
-CHECK = "python3 -c 'import cart; print(cart.tax(100))'"
+CHECK = "grep '19 // 100' cart.py || { echo 'The tax is wrong.'; exit 1; }"
+
+
+@pytest.fixture(scope="module")
+def scene(browser: Browser) -> Iterator[Scene]:
+    """With a short path, for the pictures."""
+    with TemporaryDirectory(prefix="work-") as folder, set_up(Path(folder)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +44,10 @@ def busy(scene: Scene) -> Served:
             {"content": "Add discounts", "status": "in_progress"},
         ],
     )
-    served.call("repo_map", task="discounts")
+    served.call("outline", path="cart.py")
     served.call("read", path="cart.py")
     served.call("grep", pattern="def ")
-    served.call("bash", command=CHECK)
+    served.call("bash", command="wc -l *.py *.md")
     served.call("read", path="basket.py")
     served.call("memory", action="add", content="Prices are integers, in cents.")
     served.call("checkpoint", name="before discounts")
@@ -51,23 +60,30 @@ def busy(scene: Scene) -> Served:
 
 
 @pytest.fixture(scope="module")
-def waits(scene: Scene) -> Served:
-    """A server that waits for two answers."""
-    served = scene.serve("release", "--ask", "--sandbox", "none", client="codex", files={"cart.py": CART})
-    served.start("bash", command="git add -A && git commit -m 'Add discounts' && git push --force origin main")
-    served.start("edit", path="cart.py", old="19 // 100", new="7 // 100")
-    return served
+def waits(scene: Scene) -> None:
+    """Two servers that wait for an answer each."""
+    release = scene.serve("release", "--ask", "--sandbox", "none", client="codex")
+    release.start("bash", command="git commit -am 'Add discounts' && git push --force origin main")
+    blog = scene.serve("blog", "--ask", "--sandbox", "none", client="codex")
+    blog.start("write", path="posts/discounts.md", content="# Discounts\n\nFrom today on, books cost less.\n")
 
 
 def show_everything(page: Page, view: str) -> None:
     """Open a view, and what can be chosen in it."""
+    names = page.js("[...document.querySelectorAll('#process option')].map(one => one.textContent)")
+    of_all = view in ("Live", "Approvals")
+    page.choose("Process", names[0] if of_all else next(one for one in names if one.startswith("shop")))
     page.go(view)
     page.sees({"Approvals": "End of the question", "Usage": "All tools", "Doctor": "limits."}.get(view, ""), "main")
+    if view == "Approvals":
+        page.scroll_to(".end")
+        page.wait("!document.querySelector('.approval:last-child .primary').disabled")
+        page.js("document.getElementById('main').scrollTo(0, 0)")
     if view == "Live":
         page.click_on(ROW, "def ")
         page.sees("cart.py", ".pane .text")
     if view in ("Time line", "Jobs"):
-        page.click_on(".entry")
+        page.click_on(".entry", "serving" if view == "Jobs" else "cart.py")
         page.sees("serving" if view == "Jobs" else "return", ".pane pre")
 
 
@@ -83,12 +99,33 @@ def test_axe_finds_nothing(open_page: OpenPage, scheme: str) -> None:
 def open_shop(open_page: OpenPage, **options: object) -> Page:
     page = open_page(**options)
     page.sees("def ", ROW)
-    if options.get("viewport") != NARROW:
-        names = page.js("[...document.querySelectorAll('#process option')].map(one => one.textContent)")
-        page.sees("2", "#waiting")
-        page.choose("Process", next(one for one in names if one.startswith("shop")))
-        page.choose("Process", names[0])
+    page.sees("2", "#waiting")
     return page
+
+
+SHOTS = [
+    ("live-dark", "Live", {"colorScheme": "dark"}),
+    ("approvals-light", "Approvals", {"colorScheme": "light", "viewport": {"width": 1120, "height": 820}}),
+    ("timeline-dark", "Time line", {"colorScheme": "dark"}),
+    ("forks-light", "Forks", {"colorScheme": "light"}),
+    ("jobs-dark", "Jobs", {"colorScheme": "dark"}),
+    ("usage-light", "Usage", {"colorScheme": "light"}),
+    ("approvals-narrow-dark", "Approvals", {"colorScheme": "dark", "viewport": NARROW}),
+    ("live-narrow-light", "Live", {"colorScheme": "light", "viewport": NARROW}),
+]
+
+
+@pytest.mark.usefixtures("busy", "waits")
+@pytest.mark.parametrize(("name", "view", "options"), SHOTS, ids=[one[0] for one in SHOTS])
+def test_pictures_of_the_manual(open_page: OpenPage, name: str, view: str, options: dict[str, object]) -> None:
+    page = open_shop(open_page, **{"viewport": {"width": 1120, "height": 720}, **options})
+    if "narrow" not in name:
+        show_everything(page, view)
+    page.go(view)
+    page.js("document.fonts.ready.then(() => null)")
+    file = PICTURES / f"console-{name}.png"
+    page.act("screenshot", {"path": str(file), "animations": "disabled"})
+    assert file.stat().st_size < 150_000
 
 
 @pytest.mark.parametrize(("scheme", "colour"), [("light", LIGHT), ("dark", DARK)])
@@ -160,6 +197,7 @@ def test_ten_thousand_calls(open_page: OpenPage, scene: Scene) -> None:
         served.call("find", pattern=f"many-{number}-*")
         if number % 500 == 0:
             page.js("document.querySelector('.scroller').scrollBy(0, 700)")
+    page.click("button", "Newest")
     page.sees("many-9999-", ROW)
     page.fill("Search", "many-77")
     page.sees("111 of 10,0", ".total")
@@ -168,28 +206,3 @@ def test_ten_thousand_calls(open_page: OpenPage, scene: Scene) -> None:
     assert page.count(ROW) < 60
     assert tasks[0] <= 50
     assert heap < 150
-
-
-SHOTS = [
-    ("live-dark", "Live", {"colorScheme": "dark"}),
-    ("approvals-light", "Approvals", {"colorScheme": "light"}),
-    ("timeline-dark", "Time line", {"colorScheme": "dark"}),
-    ("forks-light", "Forks", {"colorScheme": "light"}),
-    ("jobs-dark", "Jobs", {"colorScheme": "dark"}),
-    ("usage-light", "Usage", {"colorScheme": "light"}),
-    ("approvals-narrow-dark", "Approvals", {"colorScheme": "dark", "viewport": NARROW}),
-    ("live-narrow-light", "Live", {"colorScheme": "light", "viewport": NARROW}),
-]
-
-
-@pytest.mark.usefixtures("busy", "waits")
-@pytest.mark.parametrize(("name", "view", "options"), SHOTS, ids=[one[0] for one in SHOTS])
-def test_pictures_of_the_manual(open_page: OpenPage, name: str, view: str, options: dict[str, object]) -> None:
-    page = open_shop(open_page, **options)
-    if "narrow" not in name:
-        show_everything(page, view)
-    page.go(view)
-    page.js("document.fonts.ready.then(() => null)")
-    file = PICTURES / f"console-{name}.png"
-    page.act("screenshot", {"path": str(file), "animations": "disabled"})
-    assert file.stat().st_size < 150_000

@@ -236,3 +236,18 @@ def test_a_workspace_in_the_second_temporary_folder_has_its_own_path(run, bubble
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         found = run(bubblewrap, "pwd -P; touch /var/tmp/x", access=AccessRules((folder,)), cwd=folder)
         assert (found, os.path.exists("/var/tmp/x")) == ((0, f"{folder}\n"), False)
+
+
+def test_a_folder_may_be_named_by_a_descriptor_that_is_later_that_of_another_one(
+    run: Run, bubblewrap: Sandbox, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "a.txt").write_text(name)
+        fd = os.open(folder, os.O_RDONLY)
+        os.dup2(fd, 200)
+        os.close(fd)
+        access = AccessRules((), ("/proc/self/fd/200",))
+        assert run(bubblewrap, "cat a.txt", access=access, cwd=folder) == (0, name)
+    os.close(200)

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -278,3 +279,13 @@ def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws:
     assert (seen[0] == seen[1], len({*seen, here() + "\n"}), networks_held()) == (True, 3, held - (os.geteuid() == 0))
     root.close()
     state.close()
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare of util-linux")
+def test_root_of_a_container_in_the_network_of_its_host_has_commands(ws: Path, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-Ur", "true"], check=False).returncode != 0:
+        pytest.skip("there are no user namespaces")
+    words = ["unshare", "-Ur", sys.executable, "-m", "toolroll", "call", "bash", "command=echo ran"]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    done = subprocess.run(words, cwd=ws, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr

@@ -148,10 +148,11 @@ def _freeze(key: tuple[Any, ...], engine: str, settings: Settings, closing: Exit
 
 def _open_engine(spec: str) -> FleetEngine:
     from toolroll.fleet.engines import open_engine
+    from toolroll.result import ToolError
 
     try:
         return open_engine(spec)
-    except ValueError as error:
+    except (ValueError, ImportError, ToolError) as error:
         raise UsageError(str(error)) from None
 
 
@@ -256,7 +257,10 @@ COMMAND = Command(
         Option(("--seconds",), "Time of one lease.", "S"),
         Option(("--picture",), "File for a picture of the results (SVG).", "FILE"),
         Option(
-            ("--engine",), "Where tasks run: ssh:HOST,..., docker:NAME, kubectl:[NS/]POD (local).", "ENGINE", "local"
+            ("--engine",),
+            "Where tasks run: ssh:HOST,..., docker:NAME, kubectl:[NS/]POD, ray://HOST:PORT (local).",
+            "ENGINE",
+            "local",
         ),
         Option(("--model",), "Model for the tasks of agents.", "NAME"),
         DIALECT,

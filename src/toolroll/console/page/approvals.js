@@ -9,7 +9,7 @@ const CHOICES = [["once", "Approve once", "primary"], ["session", "For this sess
 const DONE = { once: "Applied: approved once.", session: "Applied: approved for this session.", always: "Applied: approved always.",
   no: "Applied: refused.", edited: "Applied: the edited call runs in its place, if the rules let it." };
 
-const cards = new Map(); // process/id -> Card, in the order in which they were asked
+const cards = new Map(); // process/id -> Card
 let board = null;
 
 export const waiting = () => [...cards.values()].filter((card) => card.open).length;
@@ -200,8 +200,8 @@ function tell() {
 }
 
 function arrange() {
-  if (!board) return;
-  const shown = [...cards.values()].filter((card) => !selected() || card.process === selected());
+  if (!board?.isConnected) return;
+  const shown = [...cards.values()].filter((card) => !selected() || card.process === selected()).sort((a, b) => a.item.asked - b.item.asked);
   for (const [index, card] of shown.entries()) {
     if (board.children[index] !== card.element) board.insertBefore(card.element, board.children[index] ?? null);
   }

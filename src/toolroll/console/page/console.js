@@ -43,22 +43,29 @@ async function show() {
   main.className = name;
   main.setAttribute("aria-label", title);
   if (!OF_ALL.has(name) && !current()) return fill(main, nothingRuns());
-  if (!OF_ALL.has(name)) fill(main, el("p.note", {}, "Loading…"));
+  // A view that is still loading when the user leaves it draws into what is no longer shown.
+  const view = el("div.view", {}, OF_ALL.has(name) ? null : el("p.note", {}, "Loading…"));
+  fill(main, view);
   try {
-    await draw(main);
+    await draw(view);
+    if (!OF_ALL.has(name) && !selected() && processes.size > 1) {
+      view.prepend(el("p.note", {}, `Of ${label(processes.get(current()))}, the newest process. Choose another one above.`));
+    }
   } catch (error) {
-    if (viewName() === name && !denied) fill(main, el("p.empty", {}, error.message, " ", button("Try again", show)));
+    fill(view, el("p.empty", {}, error.message, " ", button("Try again", show)));
   }
 }
 
 const nothingRuns = () => el("p.empty", {}, "No toolroll process is running. Start one, for example with “toolroll mcp”, and it appears here.");
 
+function label(process) {
+  const folder = String(process.workspace).split("/").filter(Boolean).at(-1) ?? process.workspace;
+  return `${folder} · ${process.client || process.kind} · ${process.pid}`;
+}
+
 function showProcesses() {
   const before = selected();
-  const options = [...processes.values()].sort((a, b) => b.started - a.started).map((one) => {
-    const folder = String(one.workspace).split("/").filter(Boolean).at(-1) ?? one.workspace;
-    return el("option", { value: one.id }, `${folder} · ${one.client || one.kind} · ${one.pid}`);
-  });
+  const options = [...processes.values()].sort((a, b) => b.started - a.started).map((one) => el("option", { value: one.id }, label(one)));
   fill(chooser, el("option", { value: "" }, processes.size > 1 ? `All (${processes.size})` : "All"), options);
   chooser.value = before;
 }

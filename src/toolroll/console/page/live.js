@@ -7,7 +7,6 @@ import { VirtualList } from "./virtual_list.js";
 const KEPT = 10_000;
 const PAGE = 250;
 const SLICE = 400; // calls matched before the page may draw
-const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[\w+/=]+$/;
 const STATUS = { running: "runs", success: "ok", partial: "partly", error: "error", raised: "defect" };
 
 const calls = []; // oldest first
@@ -177,12 +176,6 @@ export function showArguments(values) {
   return rows.length ? el("dl.arguments", {}, rows) : el("p.note", {}, "No arguments.");
 }
 
-function pictures(whole, call) {
-  const drawn = (whole.pictures ?? []).filter((one) => PICTURE.test(one));
-  if (drawn.length) return drawn.map((src, index) => el("img.picture", { src, alt: `Image ${index + 1} of the result` }));
-  return call.images ? el("p.note", {}, `${plural(call.images, "image")} in the result.`) : null;
-}
-
 async function showCall(call) {
   list.chosen = call;
   const result = section("Result as the model saw it", call.status === "running" ? el("p.note", {}, "The call runs.") : longText(call.text || "(empty)", "Result"));
@@ -195,7 +188,7 @@ async function showCall(call) {
   try {
     const whole = await request("call_text", { seq: call.seq }, call.process);
     if (list.chosen !== call) return;
-    fill(result, el("h3", {}, "Result as the model saw it"), pictures(whole, call), longText(whole.text || "(no text)", "Result"));
+    fill(result, el("h3", {}, "Result as the model saw it"), call.images ? el("p.note", {}, `${plural(call.images, "image")} in the result.`) : null, longText(whole.text || "(no text)", "Result"));
     fill(given, el("h3", {}, "Arguments"), showArguments(whole.arguments));
   } catch (error) {
     result.append(el("p.note", {}, `The whole text is not available: ${error.message}`));

@@ -12,7 +12,7 @@ function makeFork(fork) {
   const { check } = fork;
   const said = check && (check.status === 0 ? "passed" : typeof check.status === "number" ? `failed (${check.status})` : check.status);
   return el("article.fork", { "aria-label": `Fork ${fork.name}` },
-    el("h2", {}, fork.name, " ", check ? el(`span.badge.${SHADES[said] ?? "error"}`, {}, `check ${said}`) : el("span.badge", {}, "no check")),
+    el("h2", {}, `Fork ${fork.name} `, check ? el(`span.badge.${SHADES[said] ?? "error"}`, {}, `check ${said}`) : el("span.badge", {}, "no check")),
     el("p.facts", {}, [fork.kind, moment(fork.opened), `${plural(fork.changed, "file")} changed`].filter(Boolean).join("  ·  ")),
     check ? section("Check", el("p", {}, el("code", {}, check.command)), el("pre.text", { tabindex: "0", role: "group", "aria-label": "Output of the check" }, check.output || "(no output)")) : null,
     fork.error ? el("p.note", {}, fork.error) : section("Changes", files(fork.files ?? []), fork.more ? el("p.note", {}, "More files changed than are listed.") : null));
@@ -22,7 +22,7 @@ export async function showForks(main) {
   const { forks } = await request("forks");
   if (!forks.length) return fill(main, el("p.empty", {}, "There are no forks. A model opens one with the fork tool, you with “toolroll fork”."));
   return fill(main, el("div.toolbar", {}, el("p.total", {}, plural(forks.length, "fork")), button("Refresh", () => showForks(main))),
-    el("div.forks", {}, forks.map(makeFork)));
+    el("div.fork-grid", {}, forks.map(makeFork)));
 }
 
 let view = null;
@@ -32,7 +32,7 @@ async function loadJobs() {
   const had = view.list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
   fill(view.list, jobs.map((job) => {
     const row = button("", () => showJob(job), { class: "entry", "data-id": job.id, "aria-current": job.id === view.id ? "true" : null });
-    row.append(el(`span.badge.${job.status === "running" ? "running" : "ended"}`, {}, String(job.status)), el("span.tool", {}, job.title || job.id),
+    row.append(el(`span.badge.${job.status === "running" ? "running" : "ended"}`, {}, String(job.status)), el("span.tool", {}, `Job ${job.id}`),
       el("span.summary", {}, job.command), el("span.number", {}, duration(job.seconds)));
     return el("li", {}, row);
   }));
@@ -67,17 +67,17 @@ async function send(job, text, keys) {
 }
 
 async function stop(job) {
-  if (!await confirm({ title: `Stop ${job.title || job.id}?`, body: el("pre.text", {}, job.command), action: "Stop", danger: true })) return;
+  if (!await confirm({ title: `Stop job ${job.id}?`, body: el("pre.text", {}, job.command), action: "Stop", danger: true })) return;
   await request("job_stop", { id: job.id }).then(() => fill(view.note, "Stopped."), (error) => fill(view.note, `Not stopped: ${error.message}`));
 }
 
 function showJob(job) {
   view.id = job.id;
   view.note = el("p.said", { role: "status" });
-  const output = el("pre.text.output", { tabindex: "0", role: "group", "aria-label": `Output of ${job.title || job.id}` });
+  const output = el("pre.text.output", { tabindex: "0", role: "group", "aria-label": `Output of job ${job.id}` });
   const input = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   const runs = job.status === "running";
-  view.split.show(el("h2", {}, job.title || job.id), el("pre.text", {}, job.command), output,
+  view.split.show(el("h2", {}, `Job ${job.id}`), el("pre.text", {}, job.command), output,
     runs ? el("form.inline", { onsubmit: (event) => {
       event.preventDefault();
       if (job.terminal) send(job, input.value, ["enter"]);

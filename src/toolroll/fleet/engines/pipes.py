@@ -29,11 +29,13 @@ _MAX_SAID = 400
 _NO_PYTHON = 97
 # Our own version first: the native packages of this machine fit it.
 _PYTHONS = f"python3.{sys.version_info.minor} python3 python3.14 python3.13 python3.12 python3.11"
-# Finds a Python and has it run the code that comes first through the pipe.
+RUN_SENT_CODE = "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"
+"""Runs the code that comes first through the pipe."""
+# Finds a Python for that.
 _START = f"""\
 for p in {_PYTHONS}; do
   if "$p" -c "import sys; sys.exit(sys.version_info < (3, 11))" </dev/null >/dev/null 2>&1; then
-    exec "$p" -P -c "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"
+    exec "$p" -P -c "{RUN_SENT_CODE}"
   fi
 done
 exit {_NO_PYTHON}"""
@@ -68,7 +70,6 @@ class NodeHello(msgspec.Struct):
     """What a node says first: see `node_start`."""
 
     tag: str
-    python: str
     installed: str
     unpacked: list[str]
 
@@ -88,7 +89,10 @@ class NodePipe(ProcessPipe):
     def __init__(self, process: ChildProcess, errors: IO[bytes]) -> None:
         super().__init__(process)
         self._errors = errors
-        self.write = self.send
+
+    def write(self, data: bytes) -> None:
+        """Send a part of a base; OSError if the worker has ended."""
+        self.send(data)
 
     def ask(self, kind: type[T]) -> T:
         """The next line; EOFError if it has ended."""
@@ -101,21 +105,30 @@ class NodePipe(ProcessPipe):
         """How it ended, with the last that its client said."""
         how = super().wait()
         self._errors.seek(0)
-        text = self._errors.read().decode(errors="replace").strip()
+        text = self._errors.read().decode(errors="replace")
         self._errors.close()
-        if how == f"status {_NO_PYTHON}":
-            return "there is no Python 3.11 or newer."
-        known = next((said for key, said in _REASONS.items() if key in text), "")
-        return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
+        return explain_end(how, text.strip())
 
 
-def connect(client: list[str], words: list[str], then: Callable[[NodePipe], None] = lambda _: None) -> NodePipe:
-    """Run toolroll with these words at the other end of a client; ToolError if that cannot be reached or lacks Python.
+def explain_end(how: str, text: str) -> str:
+    """How a worker ended, with the last that was said on stderr."""
+    if how == f"status {_NO_PYTHON}":
+        return "there is no Python 3.11 or newer."
+    known = next((said for key, said in _REASONS.items() if key in text), "")
+    return known or f"{how}: {text.splitlines()[-1][:_MAX_SAID] if text else 'it said nothing'}"
+
+
+def start_client(client: list[str]) -> NodePipe:
+    """Start a client such as ssh; its pipe."""
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
+    return NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+
+
+def connect(pipe: NodePipe, words: list[str], then: Callable[[NodePipe], None] = lambda _: None) -> NodePipe:
+    """Run toolroll with these words at the other end of a pipe; ToolError if that cannot be reached or lacks Python.
 
     `then` is what both sides say first.
     """
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
-    pipe = NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
     late = threading.Timer(_HELLO_SECONDS, pipe.stop)
     late.start()
     try:
@@ -155,8 +168,11 @@ class PipePool:
             spare, self._spare = self._spare, None
             return spare or self._connect()
 
+    def _open_pipe(self) -> NodePipe:
+        return start_client(self._words)
+
     def _connect(self) -> NodePipe:
-        return connect(self._words, ["fleet", "node"], self._send_bases)
+        return connect(self._open_pipe(), ["fleet", "node"], self._send_bases)
 
     def _send_bases(self, pipe: NodePipe) -> None:
         pipe.send(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
@@ -188,7 +204,7 @@ class PipeEngine:
 
         def open_pool(name: str) -> PipePool | None:
             try:
-                pool = PipePool(name, self._clients[name], packed)
+                pool = self._open_pool(name, packed)
             except ToolError as error:
                 on_problem(f"{name} is left out: {error}")
                 return None
@@ -198,12 +214,15 @@ class PipeEngine:
         with ThreadPoolExecutor(len(self._clients)) as threads:
             return [pool for pool in threads.map(open_pool, self._clients) if pool is not None]
 
+    def _open_pool(self, name: str, bases: Sequence[PackedBase]) -> PipePool:
+        return PipePool(name, self._clients[name], bases)
+
     def close(self) -> None:
         self._closing.close()
 
 
 def _find_client(kind: str, node: str, given: str) -> list[str]:
-    if kind not in COMMANDS or not node or node.startswith("-"):
+    if kind not in COMMANDS or not node or "/-" in f"/{node}":
         raise ValueError(f"{kind}:{given} does not name a node. Give {', '.join(f'{one}:NAME' for one in COMMANDS)}.")
     return COMMANDS[kind](node)
 
@@ -214,7 +233,7 @@ def bridge(spec: str, words: list[str]) -> int:
     The input is that of a client which waits for answers, so the end of either side is the end of both.
     """
     kind, _, node = spec.partition(":")
-    pipe = connect(_find_client(kind, node, node), words)
+    pipe = connect(start_client(_find_client(kind, node, node)), words)
 
     def forward() -> None:
         with suppress(OSError):

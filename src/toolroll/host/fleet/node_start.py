@@ -75,8 +75,7 @@ def main() -> None:
     """Say what is here, take what is missing, and run toolroll with the words that the other side sends."""
     cache = _find_cache()
     os.makedirs(cache, mode=0o700, exist_ok=True)
-    hello = {"tag": python_tag(), "python": platform.python_version(), "installed": _digest_installed()}
-    _say({**hello, "unpacked": os.listdir(cache)})
+    _say({"tag": python_tag(), "installed": _digest_installed(), "unpacked": os.listdir(cache)})
     if not (line := sys.stdin.buffer.readline()):
         return
     order = json.loads(line)

@@ -6,7 +6,6 @@ import fcntl
 import gzip
 import hashlib
 import os
-import shutil
 import tarfile
 import tempfile
 from contextlib import suppress
@@ -49,8 +48,11 @@ class PackedBase:
         self.offer = BaseOffer(digest, os.path.basename(base.path), size)
 
     def copy_to(self, target: SupportsWrite[bytes]) -> None:
-        self.file.seek(0)
-        shutil.copyfileobj(self.file, target, 1 << 20)
+        """Write the archive; several threads may do so at once."""
+        at = 0
+        while data := os.pread(self.file.fileno(), 1 << 20, at):
+            target.write(data)
+            at += len(data)
 
     def close(self) -> None:
         self.file.close()

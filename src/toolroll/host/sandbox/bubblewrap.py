@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -137,6 +138,7 @@ class Bubblewrap(Sandbox):
     def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, how.env)
+        access = _name_descriptors(access)
         self._out_of_reach(access)
         folder = _folder(access, how.cwd)
         _find_program(argv[0], folder, how.env, access)
@@ -294,6 +296,12 @@ def _close_with(stack: ExitStack, fd: int) -> int:
     """The descriptor, which is closed with the stack."""
     stack.callback(os.close, fd)
     return fd
+
+
+def _name_descriptors(access: AccessRules) -> AccessRules:
+    """The access with the paths of folders that it names by descriptor: a descriptor is soon that of another folder."""
+    read = tuple((real(one) or one) if one.startswith("/proc/self/fd/") else one for one in access.read)
+    return access if read == access.read else replace(access, read=read)
 
 
 def _folder(access: AccessRules, cwd: int) -> str:

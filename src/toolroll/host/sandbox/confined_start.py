@@ -292,12 +292,16 @@ def _check(access: AccessRules) -> None:
 
 
 def _identity(path: str) -> object:
-    """The identity of a folder: a ruleset holds as long as it stays the same."""
+    """The identity of a folder: a ruleset holds as long as it stays the same.
+
+    The numbers alone do not tell: an overlay that is mounted later may have those of one that was unmounted.
+    """
     try:
         found = os.stat(path)
+        where = os.readlink(path) if path.startswith("/proc/self/fd/") else path
     except OSError:
         return path
-    return found.st_dev, found.st_ino
+    return where, found.st_dev, found.st_ino
 
 
 def _end(process: ChildProcess) -> None:

@@ -158,12 +158,25 @@ def enter_network(kernel: Kernel, network: int) -> Iterator[None]:
 
 
 def _make_network(kernel: Kernel) -> int:
-    """A descriptor of a new network, in which the calling thread is from now on."""
-    kernel.call("unshare", _NEW_NETWORK)
-    _start_loopback()
-    with suppress(OSError), open(_FIRST_PORT, "w", encoding="ascii") as file:
-        file.write("0")
-    return os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
+    """A descriptor of a new network; OSError where it could be entered, but not left again.
+
+    That is so in a container whose root has no rights over the network that it is in.
+    """
+    back = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        kernel.call("unshare", _NEW_NETWORK)
+        _start_loopback()
+        with suppress(OSError), open(_FIRST_PORT, "w", encoding="ascii") as file:
+            file.write("0")
+        made = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            kernel.call("setns", back, _NEW_NETWORK)
+        except OSError:
+            os.close(made)
+            raise
+        return made
+    finally:
+        os.close(back)
 
 
 def _start_loopback() -> None:

@@ -1,4 +1,4 @@
-"""Check that a framework is installed in a version that its adapter works with."""
+"""Check that the package of an extra is installed in a version that works."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require(extra: str, requirement: str) -> None:
         if _numbers(least) <= _numbers(version) < _numbers(below):
             return
         found = f"{version} is installed"
-    raise ImportError(f'This adapter needs {requirement}, but {found}. Run: pip install "toolroll[{extra}]"')
+    raise ImportError(f'toolroll[{extra}] needs {requirement}, but {found}. Run: pip install "toolroll[{extra}]"')
 
 
 def _numbers(version: str) -> tuple[int, ...]:

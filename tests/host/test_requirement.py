@@ -1,4 +1,4 @@
-"""What an adapter says of a framework that is missing or of another version, and that nothing else imports one."""
+"""What is said of a package of an extra that is missing or of another version, and that nothing else imports one."""
 
 import ast
 import re
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import toolroll
-from toolroll.adapters.requirement import require
+from toolroll.host.requirement import require
 
 ROOT = Path(__file__).parents[2]
-ADAPTERS = ROOT / "src" / "toolroll" / "adapters"
+SOURCE = ROOT / "src" / "toolroll"
 
 
 def test_a_version_in_range_is_taken():
@@ -29,7 +29,7 @@ def test_a_version_in_range_is_taken():
     ],
 )
 def test_another_version_or_none_is_named_with_the_command_that_helps(requirement, said):
-    wanted = f'This adapter needs {requirement}, but {said}. Run: pip install "toolroll[langchain]"'
+    wanted = f'toolroll[langchain] needs {requirement}, but {said}. Run: pip install "toolroll[langchain]"'
     with pytest.raises(ImportError, match=re.escape(wanted)):
         require("langchain", requirement)
 
@@ -40,9 +40,10 @@ def required(module: Path) -> list[tuple[str, str]]:
     return [tuple(ast.literal_eval(one) for one in arguments) for arguments in found]
 
 
-def test_each_adapter_requires_what_its_extra_installs():
+def test_each_module_requires_what_its_extra_installs():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    found = [one for module in ADAPTERS.glob("*.py") for one in required(module)]
+    modules = [*SOURCE.glob("adapters/*.py"), *SOURCE.glob("fleet/engines/*.py")]
+    found = [one for module in modules for one in required(module)]
     assert found
     assert [(extra, requirement) for extra, requirement in found if requirement not in extras[extra]] == []
 
@@ -50,12 +51,12 @@ def test_each_adapter_requires_what_its_extra_installs():
 def test_no_framework_is_imported_before_its_adapter():
     code = "import sys, toolroll.adapters, toolroll.kit; print(sorted({one.partition('.')[0] for one in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"langchain_core", "pydantic", "agents", "anthropic", "smolagents", "agno", "google"} & set(
+    assert not {"langchain_core", "pydantic", "agents", "anthropic", "smolagents", "agno", "google", "ray"} & set(
         ast.literal_eval(done.stdout)
     )
 
 
 def test_an_adapter_is_an_attribute_of_the_package():
-    assert toolroll.adapters.requirement.require is require
+    assert toolroll.adapters.approvals.__name__ == "toolroll.adapters.approvals"
     with pytest.raises(AttributeError, match="There is no adapter 'no_such'"):
         _ = toolroll.adapters.no_such
