@@ -113,6 +113,7 @@ setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
 bench: $(VENV)/.dev-stamp ## measure against peers; ARGS=--quick for a first look
 	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.races)
+	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.daemon)
 
 docs: $(VENV)/.dev-stamp ## write the generated pages of the manual
 	$(BIN)/python -m docs.generate

@@ -56,6 +56,7 @@ __all__ = [
 ]
 
 
+_PACKAGES = ("adapters", "host", "policy", "result", "schema")  # there after `import toolroll` alone
 _LAZY = {
     "kit": ("Kit",),
     "tool": ("Tool", "tool"),
@@ -78,7 +79,7 @@ def __getattr__(name: str) -> Any:
     """Load each name on first use: the fast client of the command line needs none of them."""
     from importlib import import_module
 
-    if name == "adapters":
+    if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     wanted = "CancelToken" if name == "Token" else name
     module = next((one for one, names in _LAZY.items() if wanted in names), None)

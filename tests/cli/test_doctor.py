@@ -27,6 +27,7 @@ def test_the_report_for_people(toolroll: Run, ws: Path) -> None:
     ]
     assert any(line.split() == ["yes", "toolroll", package.__version__] for line in lines)
     assert any(line.endswith(f"{ws} (writable)") for line in lines)
+    assert [line.split()[2:5] for line in lines if line.split()[1:2] == ["daemon"]] == [["none", "runs", "here;"]]
 
 
 def test_the_report_for_programs(quick: Run) -> None:

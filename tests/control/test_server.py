@@ -116,13 +116,10 @@ def test_without_a_run_folder_the_process_goes_on(kit: Kit, tmp_path: Path) -> N
     server.close()
 
 
-@pytest.mark.parametrize("network", [False, True])
-def test_a_command_cannot_connect(
-    tier: str, ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: bool
-) -> None:
+def test_a_command_cannot_connect(tier: str, ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     (ws / "try.py").write_text(TRY)
-    with Kit(ws, policy=Policy(sandbox=tier, network=network)) as kit:
+    with Kit(ws, policy=Policy(sandbox=tier, network=True)) as kit:
         server = ControlServer(kit, "mcp")
         until(lambda: server.hands.id in user_sockets.sockets())
         path = os.path.join(user_sockets.run_folder(), server.hands.id)
@@ -248,3 +245,18 @@ def test_usage_counts_calls_errors_and_tokens_of_every_kit(
     assert (rows["read"]["calls"], rows["read"]["errors"], rows["write"]["calls"]) == (4, 2, 1)
     assert rows["read"]["tokens"] == -(-sum(map(len, texts)) // 4)
     assert rows["read"]["seconds"] > 0
+
+
+def test_todos_are_those_of_the_session_that_was_used_last(
+    kit: Kit, server: ControlServer, client: ControlClient
+) -> None:
+    assert client.request("todos") == {"todos": [], "session": kit.session}
+    with Kit(kit.workspace, session="other") as other:
+        other.watch_calls(server.calls.begin)
+        for one, text in ((kit, "mine"), (other, "of the other")):
+            one.call("todo_write", {"todos": [{"content": text}]})
+    with Kit(kit.workspace, session="third") as third:
+        third.watch_calls(server.calls.begin)
+        third.call("ls", {})
+    found = client.request("todos")
+    assert (found["session"], [one["text"] for one in found["todos"]]) == ("other", ["of the other"])

@@ -11,6 +11,7 @@ import pytest
 
 from tests.waiting import until
 from toolroll import __version__
+from toolroll.daemon.start import describe_daemons
 from toolroll.host.daemon.client import call_daemon, socket_name
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.user_sockets import SocketInUseError
@@ -92,7 +93,8 @@ def test_jobs_outlive_their_call_and_end_with_the_daemon(start, by_daemon, here)
     server = start()
     assert "job 1" in by_daemon("call", "bash", "command=echo $$ > pid; sleep 600", "background=true")[1]
     assert "running" in by_daemon("call", "job", "action=list", "--session", "other")[1]
-    assert "jobs: 1" in server._describe()
+    assert [status.rpartition(", ")[2] for _, status in describe_daemons(str(here))] == ["jobs: 1"]
+    assert list(describe_daemons("/")) == []
     assert until((here / "pid").read_text)
     server.stop()
     pid = int((here / "pid").read_text())
@@ -175,7 +177,7 @@ def test_a_workspace_that_was_deleted_or_made_again(start, by_daemon, alone, tmp
     assert by_daemon(*words)[:2] == (0, "b\n")
 
 
-def test_settings_count_for_each_call(start, by_daemon, monkeypatch, tmp_path):
+def test_settings_count_for_each_call(start, by_daemon, alone, monkeypatch, tmp_path):
     """A change of the configuration counts at once, and it can switch the daemon off."""
     folder = tmp_path / "config" / "toolroll"
     folder.mkdir(parents=True)
@@ -184,6 +186,8 @@ def test_settings_count_for_each_call(start, by_daemon, monkeypatch, tmp_path):
     assert by_daemon("call", "write", "path=a", "content=b")[0] == 0
     (folder / "toolroll.toml").write_text('mode = "thinking"\n')
     assert by_daemon("call", "write", "path=a", "content=b")[0] == 1
+    (folder / "toolroll.toml").write_text("nonsense = 1\n")
+    assert by_daemon("call", "ls") == alone("call", "ls")
     (folder / "toolroll.toml").write_text('daemon = "off"\n')
     assert by_daemon("call", "ls")[0] is None
 

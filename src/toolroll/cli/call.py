@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ def _call_by_daemon(args: Namespace, given: dict[str, Any], kit: Kit) -> int | N
     from toolroll.daemon.start import DaemonError, start_daemon
     from toolroll.host.daemon.client import call_daemon
 
-    if kit.settings.daemon == "off":
+    if kit.settings.daemon == "off" or "TOOLROLL_RECORD" in os.environ:
         return None
     switches = [flag for flag, is_given in (("--json", args.json), ("--no-exit-code", args.no_exit_code)) if is_given]
     try:

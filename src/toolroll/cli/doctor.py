@@ -24,12 +24,25 @@ def run(args: Namespace) -> int:
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     facts = [*collect_facts(args.workspace), _terminal()]
+    facts.insert(sum(fact.section == "base" for fact in facts), _daemon(args.workspace))
     healthy = all(fact.present for fact in facts if fact.required)
     if args.json:
         screen.show_json({"healthy": healthy, "facts": [asdict(fact) for fact in facts]})
     else:
         _show(facts, healthy)
     return 0 if healthy else 1
+
+
+def _daemon(workspace: str) -> Fact:
+    """The daemons of the workspace."""
+    from toolroll.daemon.start import describe_daemons
+    from toolroll.host.doctor import Fact
+
+    try:
+        found = "; ".join(status for _, status in describe_daemons(workspace))
+    except OSError as error:
+        return Fact("base", "daemon", False, str(error))
+    return Fact("base", "daemon", bool(found), found or "none runs here; see: toolroll up --help")
 
 
 def _terminal() -> Fact:

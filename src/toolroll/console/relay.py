@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -33,8 +33,11 @@ Hello = dict[str, Any]
 
 
 def find_sockets() -> list[str]:
-    """The names of the control sockets of this user."""
-    return [name for name in user_sockets.sockets() if name.startswith(PREFIX)]
+    """The names of the control sockets of this user; none if the run folder cannot be read."""
+    try:
+        return [name for name in user_sockets.sockets() if name.startswith(PREFIX)]
+    except OSError:
+        return []
 
 
 class ControlFailedError(Exception):
@@ -85,8 +88,7 @@ class Feed:
 class ControlRelay:
     """The processes of this user that have a control socket. Runs in one event loop."""
 
-    def __init__(self, names: Callable[[], list[str]] = find_sockets) -> None:
-        self._names = names
+    def __init__(self) -> None:
         self._feeds: set[Feed] = set()
         self._followed: dict[str, asyncio.Task[None]] = {}
         self._hellos: dict[str, Hello] = {}
@@ -98,14 +100,14 @@ class ControlRelay:
 
     async def processes(self) -> list[Hello]:
         """What each running process says of itself, the oldest first."""
-        names = await asyncio.to_thread(self._names)
+        names = await asyncio.to_thread(find_sockets)
         found = await asyncio.gather(*map(self._greet, names))
         return _by_age(one for one in found if one is not None)
 
     async def request(self, name: str, method: str, params: dict[str, Any]) -> bytes:
         """The result of a method of a process, as JSON. ControlFailedError says why there is none."""
         # One connection a request: a slow one does not hold up an answer to an approval.
-        if name not in await asyncio.to_thread(self._names):
+        if name not in await asyncio.to_thread(find_sockets):
             raise ControlFailedError("This process has ended.")
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT_S), _connect(name) as (reader, writer):
@@ -150,7 +152,7 @@ class ControlRelay:
 
     async def _look(self) -> None:
         while True:
-            for name in await asyncio.to_thread(self._names):
+            for name in await asyncio.to_thread(find_sockets):
                 if name not in self._followed:
                     self._followed[name] = asyncio.create_task(self._follow(name))
             await asyncio.sleep(LOOK_S)

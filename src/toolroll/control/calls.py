@@ -137,6 +137,12 @@ class LiveCalls:
             raise ValueError(f"There is no call {seq}: the last {MAX_CALLS:,} are kept.")
         return {"text": one.text, "arguments": one._arguments()}
 
+    def sessions(self) -> list[str]:
+        """The sessions that have made calls, the one that was used last first."""
+        with self._lock:
+            known = list(self._calls)
+        return list(dict.fromkeys(one.session for one in reversed(known)))
+
     @property
     def last(self) -> int:
         """The number of the newest call; 0 if there is none."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 _MAX_LISTED_CALLS = 1_000
+_MAX_SESSIONS = 20  # whose todo lists are looked for
 _MAX_REASON_CHARS = 2_000
 Params = dict[str, Any]
 
@@ -73,6 +74,12 @@ def list_calls(hands: Hands, params: Params) -> Params:
 def call_text(hands: Hands, params: Params) -> Params:
     """One call, whole."""
     return hands.calls.text_of(number(params, "seq"))
+
+
+def list_todos(hands: Hands, _params: Params) -> Params:
+    """The todo list of the session that was used last, of those that have one: a daemon serves many."""
+    lists = (show(hands.kit, "todos", {"session": one}) for one in hands.calls.sessions()[:_MAX_SESSIONS])
+    return next((one for one in lists if one["todos"]), None) or show(hands.kit, "todos", {})
 
 
 def usage(hands: Hands, _params: Params) -> Params:
@@ -138,6 +145,7 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "calls": list_calls,
     "call_text": call_text,
     "usage": usage,
+    "todos": list_todos,
     "approvals": list_approvals,
     "answer": answer,
 }
@@ -148,5 +156,7 @@ def find_method(name: str) -> Callable[[Hands, Params], Any]:
     if name in METHODS:
         return METHODS[name]
     if name not in VIEWS:
-        raise ValueError(f"There is no method {name!r}. There are: {', '.join((*METHODS, 'subscribe', *VIEWS))}.")
+        raise ValueError(
+            f"There is no method {name!r}. There are: {', '.join(dict.fromkeys((*METHODS, 'subscribe', *VIEWS)))}."
+        )
     return lambda hands, params: show(hands.kit, name, params)

@@ -92,7 +92,8 @@ class DaemonServer:
         if not self._is_found():
             self._used = min(self._used, time.monotonic() - self._idle_seconds)
         with self._lock:
-            if self._running or self._is_needed():
+            wanted = any(not request.token.cancelled for request in self._running)  # one may wait for a dead client
+            if wanted or self._is_needed():
                 self._used = time.monotonic()
         return time.monotonic() - self._used >= self._idle_seconds
 
@@ -168,7 +169,7 @@ class DaemonServer:
             connection.sendall(TAKEN)
             try:
                 status = self._answer(request)
-            except Exception:  # a defect, which the client shows as it would its own
+            except (Exception, SystemExit):  # a defect, which the client shows as it would its own
                 traceback.print_exc()
                 status = _FAILED
         return b"%d" % status

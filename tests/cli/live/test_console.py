@@ -16,6 +16,7 @@ import pytest
 from tests.console.processes import ConsoleClient
 from tests.waiting import gone, until
 from toolroll.cli import main
+from toolroll.cli.mcp import _start_console
 
 BROWSER = """#!/bin/sh
 for word; do echo "$word" >> "$0.opened"; done
@@ -25,10 +26,10 @@ for word; do echo "$word" >> "$0.opened"; done
 class Terminal:
     """Runs commands of one user: those that end in this process, the others as processes of their own."""
 
-    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
         self.run_folder = home / "state" / "toolroll" / "run"
         self.opened = home / "browser.opened"
-        self._capsys = capsys
+        self._capfd = capfd
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *words: str) -> subprocess.Popen[str]:
@@ -37,9 +38,9 @@ class Terminal:
         return self._started[-1]
 
     def run(self, *words: str) -> tuple[int, str]:
-        self._capsys.readouterr()
+        self._capfd.readouterr()
         status = main(["console", *words])
-        return status, "".join(self._capsys.readouterr())
+        return status, "".join(self._capfd.readouterr())
 
     def find_console(self) -> tuple[int, ConsoleClient]:
         """The process of the console that has been started, and a client of it."""
@@ -54,18 +55,18 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
     browser = tmp_path / "browser"
     browser.write_text(BROWSER)
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Terminal(tmp_path, capsys)
+    made = Terminal(tmp_path, capfd)
     yield made
     made.end()
 
 
-def test_a_server_starts_the_console_and_its_token_is_in_private_files_alone(terminal, ws):
+def test_a_server_starts_the_console_and_its_token_is_in_private_files_alone(terminal, ws, capfd):
     server = terminal.start("mcp", "--console", "-C", str(ws))
     pid, console = terminal.find_console()
     assert until(terminal.opened.exists)
@@ -84,7 +85,8 @@ def test_a_server_starts_the_console_and_its_token_is_in_private_files_alone(ter
     assert (shown[0], str(page) in shown[1]) == (0, True)
     other = terminal.run("--port", str(console.port % 65535 + 1))
     assert (other[0], f"runs on port {console.port} already" in other[1]) == (2, True)
-    assert "The console is at http" in start_beside(terminal, ws)
+    _start_console()
+    assert f"The console is at http://127.0.0.1:{console.port}/" in capfd.readouterr().err
     said = server.communicate()  # the console is no part of the server, and stays
     with console.events() as events:
         assert next(events)["event"] == "processes"
@@ -94,11 +96,6 @@ def test_a_server_starts_the_console_and_its_token_is_in_private_files_alone(ter
     assert [name for name in os.listdir(terminal.run_folder) if name.startswith("console")] == ["console.lock"]
     assert console.token not in f"{seen}{again}{shown}{other}{said}{opened}"
     assert terminal.run("--stop") == (0, "No console runs.\n")
-
-
-def start_beside(terminal: Terminal, ws: Path) -> str:
-    """What a second server says that is to start a console."""
-    return "".join(terminal.start("mcp", "--console", "-C", str(ws)).communicate())
 
 
 def test_a_console_that_was_killed_is_replaced_and_its_token_is_worth_nothing(terminal):
@@ -126,9 +123,10 @@ def test_a_port_that_is_taken_is_reported(terminal):
     assert terminal.run("--port", "70000")[0] == 2
 
 
-def test_a_run_folder_that_others_may_enter_is_reported(terminal, ws):
+def test_a_run_folder_that_others_may_enter_is_reported(terminal, capfd):
     terminal.run_folder.mkdir(parents=True)
     terminal.run_folder.chmod(0o755)
     status, said = terminal.run("--no-open")
     assert (status, "must be yours alone" in said) == (1, True)
-    assert "The console cannot be started: The folder" in start_beside(terminal, ws)  # and the server goes on
+    _start_console()  # a server goes on without it
+    assert "The console cannot be started: The folder" in capfd.readouterr().err

@@ -173,6 +173,22 @@ def test_an_address_where_no_cluster_answers_is_named(source: Path) -> None:
         other.shutdown()
 
 
+LOCAL = """
+import sys, ray
+from toolroll import Fleet
+with Fleet(sys.argv[1], engine="ray:local") as fleet:
+    print(fleet.lease().call("read", {"path": "m1.py"}).text, ray.nodes()[0]["NodeManagerAddress"])
+print(ray.is_initialized())
+"""
+
+
+def test_ray_on_this_machine_alone_listens_for_no_other(source: Path, tmp_path: Path) -> None:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    words = [sys.executable, "-c", LOCAL, str(source)]
+    done = subprocess.run(words, env=own, cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "1\tx1 = 1 127.0.0.1\nFalse\n"
+
+
 @pytest.mark.parametrize("spec", ["ray", "ray://", "ray://host", "ray:somewhere"])
 def test_a_spec_without_an_address_is_refused(source: Path, spec: str) -> None:
     with pytest.raises(ValueError, match="is no address of a Ray cluster"):

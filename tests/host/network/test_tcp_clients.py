@@ -1,5 +1,6 @@
 """Which process is at the other end of a connection: of this user, of a command, gone."""
 
+import os
 import shlex
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from tests.users import need_another_user
 from toolroll import Policy
 from toolroll.host.network.tcp_clients import TcpClients
+from toolroll.host.runtime.launcher import works_in_a_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which process has connected")
 CONNECT = "import socket, sys; s = socket.socket(); s.connect(('127.0.0.1', int(sys.argv[1]))); s.recv(1)"
@@ -42,7 +44,11 @@ def child(server: socket.socket, code: str) -> Iterator[None]:
 def check_next(server: socket.socket, clients: TcpClients) -> bool:
     connection, (_, port) = server.accept()
     with connection:
-        return clients.may_use(port)
+        may = clients.may_use(port)
+        connection.setblocking(False)
+        with pytest.raises(BlockingIOError):  # the client is still there
+            connection.recv(1)
+        return may
 
 
 def test_processes_of_the_user_may(server):
@@ -76,11 +82,25 @@ def test_another_user_may_not(server):
         assert not check_next(server, TcpClients(port_of(server)))
 
 
-@pytest.mark.parametrize("before", ["", "env -i ", "setsid env -i "])
-def test_a_command_of_a_tool_may_not(server, open_kit, before):
+def test_root_may_use_the_server_of_another_user(server):
+    """A service of the system that forwards ports is root's, and what it runs as cannot be seen."""
+    need_another_user()
+    with socket.create_connection(("127.0.0.1", port_of(server))) as client:
+
+        def check() -> None:
+            os.setuid(65534)
+            assert TcpClients(port_of(server)).may_use(client.getsockname()[1])
+            with socket.create_connection(("127.0.0.1", port_of(server))) as own:
+                port = own.getsockname()[1]
+            assert not TcpClients(port_of(server)).may_use(port)  # closed, it looks like one of root
+
+        assert works_in_a_child(check)
+
+
+def test_a_command_of_a_tool_may_not(server, open_kit):
     """Without a sandbox: in one it does not reach the port, or has no token."""
     kit = open_kit(policy=Policy(sandbox="none", network=True, commands="plain"))
-    python = f"{before}{shlex.quote(sys.executable)} -S -c {shlex.quote(HIDDEN)} {port_of(server)}"
+    python = f"setsid -w env -i {shlex.quote(sys.executable)} -S -c {shlex.quote(HIDDEN)} {port_of(server)}"
     job = kit.call("bash", {"command": python, "background": True})
     assert job.error is None, job.text
     assert not check_next(server, TcpClients(port_of(server)))

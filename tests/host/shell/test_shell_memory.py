@@ -174,3 +174,11 @@ def test_a_held_command_goes_on_in_the_same_shell(kit: Kit, ws: Path) -> None:
         "(no output)\nThe next command begins in 'sub/deep'."
     )
     assert run(kit, "pwd; echo $A") == f"{ws}/sub/deep\n21"
+
+
+def test_of_the_last_command_only_the_end_is_kept(kit):
+    kit.exec("seq 100000; echo why >&2; exit 3")
+    kit.call("bash", {"command": "sleep 60", "background": True})  # a job has not ended
+    last = kit.context().commands.memory.last
+    assert (last.command, last.status) == ("seq 100000; echo why >&2; exit 3", 3)
+    assert (last.output.endswith(b"100000\n\nwhy\n"), len(last.output) < 5_000) == (True, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
@@ -100,7 +101,9 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
         return main(request.argv, Caller(request.pid, request.token, kits))
 
     def why_not() -> str:
-        return _SWITCHED_OFF if read_settings(args, workspace).settings.daemon == "off" else ""
+        with suppress(UsageError):  # the call reports it
+            return _SWITCHED_OFF if read_settings(args, workspace).settings.daemon == "off" else ""
+        return ""
 
     def describe() -> str:
         about = f"process {os.getpid()}, version {__version__}, since {since}, jobs: {kits.count_jobs()}"

@@ -52,7 +52,7 @@ async function rewind(entry) {
   const yes = await confirm({ title: `Rewind to #${entry.number}?`, action: refused.length ? "" : "Rewind", danger: true,
     body: [refused.length ? section("The rewind would be refused", el("ul", {}, refused.map((one) => el("li", {}, el("code", {}, typeof one === "string" ? one : JSON.stringify(one)))))) : null,
       el("p", {}, `${plural(list.length, "file")} would become as after #${entry.number}:`), files(list)] });
-  if (yes) await act("rewind", { to: entry.number }, "Rewind");
+  if (yes) await act("rewind", { to: entry.number, last: preview.last }, "Rewind");
   return yes;
 }
 

@@ -50,7 +50,7 @@ def show(kit: Kit, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         given = msgspec.convert(params, shape)
         return view(kit, **{name: getattr(given, name) for name in shape.__struct_fields__})
     except (msgspec.ValidationError, ValueError) as error:
-        raise ToolError(ErrorCode.VALIDATION, f"{method!r}: {error}.") from None
+        raise ToolError(ErrorCode.VALIDATION, f"{method!r}: {str(error).rstrip('.')}.") from None
     except OSError as error:
         known = as_tool_error(error) or ToolError(ErrorCode.IO, f"{error}.")
         raise known from error

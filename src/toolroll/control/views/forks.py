@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolroll.control.views.files import show_files
+from toolroll.control.views.jobs import used_shell
 from toolroll.host.files.journal.effects import PathEffect, describe_effects
 from toolroll.host.forks.fork import ForkChange
 from toolroll.host.forks.forks import OpenFork
@@ -16,8 +17,6 @@ from toolroll.text.terminal import clean
 
 _MAX_FORKS = 20
 _MAX_DIFF_CHARS = 100_000  # of all files of one fork
-_MAX_OUTPUT_BYTES = 4_000
-_MAX_COMMAND_CHARS = 2_000
 
 
 def list_forks(kit: Kit) -> dict[str, Any]:
@@ -46,18 +45,8 @@ def _describe(rows: Sequence[ForkChange]) -> Iterator[tuple[Change, str]]:
 
 def _last_command(kit: Any) -> dict[str, Any] | None:
     """The last command that ran in a fork, how it ended, and the end of its output."""
-    last = kit.context().commands.memory.last if kit.is_open else None
-    if last is None:
+    shell = used_shell(kit) if kit.is_open else None
+    if shell is None or shell.memory.last is None:
         return None
-    command, running = last
-    ended = running.ended
-    status = "running" if ended is None else ended.status if ended.outcome == "exited" else ended.outcome
-    outputs = [running.output, *([running.errors] if running.errors is not None else [])]
-    text = "\n".join(filter(None, (clean(_tail(one)).strip("\n") for one in outputs)))
-    return {"command": command[:_MAX_COMMAND_CHARS], "status": status, "output": text}
-
-
-def _tail(output: Any) -> bytes:
-    at = output.present(max(0, output.total - _MAX_OUTPUT_BYTES))
-    found: bytes = output.read(at, _MAX_OUTPUT_BYTES)
-    return found
+    last = shell.memory.last
+    return {"command": last.command, "status": last.status, "output": clean(last.output).strip("\n")}

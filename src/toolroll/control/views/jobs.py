@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from toolroll.host.approval.guard import run_changed
 from toolroll.host.shell.jobs import Job
+from toolroll.host.shell.shell import Shell
 from toolroll.kit import Kit
 from toolroll.text.terminal import clean
 
@@ -18,13 +19,20 @@ Offset = Annotated[int, Meta(ge=0)]
 
 def list_jobs(kit: Kit) -> dict[str, Any]:
     """The jobs, newest first, those that have ended included."""
-    return {"jobs": [_row(one) for one in reversed(kit.context().commands.jobs.all())]}
+    shell = used_shell(kit)
+    return {"jobs": [_row(one) for one in reversed(shell.jobs.all())] if shell is not None else []}
 
 
 def job_states(kit: Kit) -> tuple[tuple[int, str], ...]:
-    """The number and the state of each job. A shell that was not used yet is not opened for that."""
+    """The number and the state of each job."""
+    shell = used_shell(kit)
+    return tuple((one.id, one.state) for one in shell.jobs.all()) if shell is not None else ()
+
+
+def used_shell(kit: Kit) -> Shell | None:
+    """The shell of a kit, if it was used: a look does not open it."""
     shell = kit.context().commands
-    return tuple((one.id, one.state) for one in shell.jobs.all()) if getattr(shell, "is_open", True) else ()
+    return shell if getattr(shell, "is_open", True) else None
 
 
 def _row(job: Job) -> dict[str, Any]:

@@ -19,11 +19,12 @@ _MAX_PASSAGES = 20
 _MAX_TEXT_CHARS = 10_000
 
 
-def list_todos(kit: Kit) -> dict[str, Any]:
-    """The todo list of the session."""
-    ctx = kit.context()
-    found = TodoFile(ctx.files.state, ctx.session, ctx.token).read()
-    return {"todos": [{"text": one.content, "status": one.status, "priority": one.priority} for one in found]}
+def list_todos(kit: Kit, session: str | None = None) -> dict[str, Any]:
+    """The todo list of a session: by default that of the kit."""
+    ctx, session = kit.context(), session or kit.session
+    found = TodoFile(ctx.files.state, session, ctx.token).read()
+    rows = [{"text": one.content, "status": one.status, "priority": one.priority} for one in found]
+    return {"todos": rows, "session": session}
 
 
 def find_notes(kit: Kit, query: str = "") -> dict[str, Any]:

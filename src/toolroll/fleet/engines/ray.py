@@ -14,6 +14,7 @@ from toolroll.host.requirement import require
 require("ray", "ray>=2.60,<3")
 
 import ray
+from ray._private import ray_constants
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -139,11 +140,20 @@ class RayEngine(PipeEngine):
             ray.shutdown()
 
 
+def _start_local() -> None:
+    """Start Ray on this machine. It listens on 127.0.0.1 alone, and reports nothing."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # else Ray listens for other machines, whatever address it is given
+    try:
+        ray.init("local", include_dashboard=False, object_store_memory=_LOCAL_STORE_BYTES, **_QUIET)
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
 def _connect(address: str) -> None:
     if address == "local":
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        own = {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "object_store_memory": _LOCAL_STORE_BYTES}
-        ray.init("local", **own, **_QUIET)
+        _start_local()
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():

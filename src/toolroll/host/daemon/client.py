@@ -57,6 +57,8 @@ def call_daemon(argv: Sequence[str], version: str) -> int | None:
             connection.close()
     except (OSError, UnicodeError):
         return None
+    except KeyboardInterrupt:
+        return _SIGINT_STATUS
 
 
 def scan(words: Iterable[str]) -> dict[str, list[str]] | None:

@@ -27,18 +27,22 @@ class TcpClients:
         """
         if sys.platform != "linux":
             return True
-        inode = self._find_socket(client_port)
-        holders = self._find_holders(f"socket:[{inode}]") if inode else []
+        uid, inode = self._find_socket(client_port)
+        if not inode:
+            return False  # the kernel gives root as the user of a socket that no process has open any more
+        if uid == 0 != os.geteuid():
+            return True  # such as a service that forwards ports: root can read the token, and use it as anybody
+        holders = self._find_holders(f"socket:[{inode}]") if uid == os.geteuid() else []
         return bool(holders) and not any(map(user_sockets.belongs_to_command, holders))
 
-    def _find_socket(self, client_port: int) -> str:
-        """The inode of the client's socket; empty if it is closed, or of another user."""
+    def _find_socket(self, client_port: int) -> tuple[int, int]:
+        """The user and the inode of the client's socket; inode 0 if no process has it open."""
         ends = (f":{client_port:04X}", f":{self._port:04X}")
         for table in _TABLES:
             for row in _rows(table):
-                if (row[_LOCAL][-5:], row[_REMOTE][-5:], row[_UID]) == (*ends, str(os.geteuid())):
-                    return row[_INODE] if row[_INODE] != "0" else ""  # a socket that no process has open
-        return ""
+                if (row[_LOCAL][-5:], row[_REMOTE][-5:]) == ends:
+                    return int(row[_UID]), int(row[_INODE])
+        return -1, 0
 
     def _find_holders(self, link: str) -> list[int]:
         """The processes that have the socket open; if none shows it, all of this user that hide their files."""

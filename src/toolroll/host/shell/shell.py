@@ -443,7 +443,7 @@ class Shell:
             self._capture.settle(launched.written, self._for(), is_job=ended is None)
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
-        self.memory.last = title, launched.running
+        self.memory.keep_last(title, launched.running)
         return CommandRun(launched, self._spill, job)
 
     def _authorise_text(

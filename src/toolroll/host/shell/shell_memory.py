@@ -26,6 +26,7 @@ Remember = Literal["all", "folder", "nothing", "reset"]
 Variables = Mapping[str, str | None]  # by name; None is one that was unset
 
 _MAX_SHELLS = 50
+_LAST_BYTES = 4_000  # of the last command, and of what it printed to each stream
 _MAX_VALUE_BYTES, _MAX_VARIABLES_BYTES = 16 << 10, 64 << 10
 _MAX_REPORT_BYTES = 4 << 20
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -127,14 +128,31 @@ def may_change(text: str) -> bool:
     return _MAY_CHANGE.search(text) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class EndedCommand:
+    """A command, its exit code or how else it ended, and the last bytes of what it printed."""
+
+    command: str
+    status: int | str | None
+    output: bytes
+
+
 class ShellMemory:
     """The state of every shell, by the session of the call and its name; the empty name is the usual one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shells: dict[tuple[str, str], SavedShell] = {}
-        self.last: tuple[str, RunningCommand] | None = None
-        """The last command that was run, whichever shell ran it."""
+        self.last: EndedCommand | None = None
+        """The last command that has ended, whichever shell ran it; jobs do not count."""
+
+    def keep_last(self, title: str, running: RunningCommand) -> None:
+        """Keep how a command has ended, and not its output, which may be large."""
+        if (ended := running.ended) is not None:
+            status = ended.status if ended.outcome == "exited" else str(ended.outcome)
+            outputs = [running.output, *([running.errors] if running.errors is not None else [])]
+            tails = (one.read(one.present(max(0, one.total - _LAST_BYTES)), _LAST_BYTES) for one in outputs)
+            self.last = EndedCommand(title[:_LAST_BYTES], status, b"\n".join(filter(None, tails)))
 
     def get(self, session: str, name: str = "") -> SavedShell | None:
         """What is known of a shell, if anything; ToolError for a name that cannot be one."""
