@@ -26,7 +26,7 @@ FILES = {  # of usual size, and a line that each has once
     "django/core/paginator.py": "import inspect",
     "django/utils/decorators.py": "from functools import partial, update_wrapper, wraps",
 }
-_PLAIN = 40  # leases of the plain peer
+_PLAIN = 10  # leases of the plain peer
 WORDS = ("constant_time_compare", "class MultiPartParserError", "get_script_prefix", "UnorderedObjectListWarning")
 
 
@@ -143,8 +143,11 @@ def main(count: int = 1000, width: int = 1000) -> None:
         workspace = make_repository(real("django"), place / "django")
         once = run_fleet(1, 1, workspace, place)  # mostly the preparation of the base
         whole = run_fleet(count, width, workspace, place)
-        left = leftovers(place)
-        report(once, whole, left, run_plain(min(count, _PLAIN), workspace, place))
+        mine = report(once, whole, leftovers(place))
+        plain = run_plain(min(count, _PLAIN), workspace, place)
+        print(f"git worktree and plain processes: leases/s {plain[0]:.1f}, CPU of a lease {1000 * plain[1]:.0f} ms")
+        times = mine[1] / plain[1], mine[0] / plain[0]
+        print(f"the fleet takes {times[0]:.2f} times the CPU, and makes {times[1]:.1f} times the leases/s")
 
 
 def make_repository(source: Path, target: Path) -> Path:
@@ -169,8 +172,8 @@ def leftovers(place: Path) -> list[str]:
     return files + mounts + processes
 
 
-def report(once: FleetRun, whole: FleetRun, left: list[str], plain: tuple[float, float]) -> None:
-    """Print the figures. Rates are those of the whole mix, after the preparation of the base."""
+def report(once: FleetRun, whole: FleetRun, left: list[str]) -> tuple[float, float]:
+    """Print the figures of the whole mix, after the preparation of the base: leases/s, and CPU seconds of one."""
     calls = [call for row in whole.rows for call in row.get("calls", [])]
     commands, leases = sum(call["tool"] == "bash" for call in calls), len(whole.rows)
     seconds, cpu = max(whole.seconds - once.seconds, 0.001), (whole.cpu - once.cpu) / max(leases - 1, 1)
@@ -178,10 +181,10 @@ def report(once: FleetRun, whole: FleetRun, left: list[str], plain: tuple[float,
     print(f"leases {leases}, passed {sum(row['status'] == 'passed' for row in whole.rows)}, calls {len(calls)}")
     print(f"whole run {whole.seconds:.1f} s, {once.seconds:.1f} s of them for the base and the first lease")
     print(f"together: file calls/s {(len(calls) - commands) / seconds:.0f}, commands/s {commands / seconds:.0f}")
-    print(f"leases/s {leases / seconds:.1f}; git worktree and plain processes: {plain[0]:.1f}")
-    print(f"CPU of a lease {1000 * cpu:.0f} ms; git worktree and plain processes: {1000 * plain[1]:.0f} ms")
+    print(f"leases/s {leases / seconds:.1f}, CPU of a lease {1000 * cpu:.0f} ms")
     print(f"longest lease {max(row['seconds'] for row in whole.rows):.1f} s; peak memory {whole.peak / 1024:.0f} MB")
     print(f"crossed {len(crossed)}; left behind {len(left)} {left[:5]}")
+    return leases / seconds, cpu
 
 
 def _is_own(row: dict[str, Any]) -> bool:

@@ -108,6 +108,31 @@ def test_a_command_in_a_lease_can_be_undone(lease: Lease) -> None:
     assert lease.changes() == []
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("rm m3.py; echo 2 > m4.py; touch -d 2001-01-01 m5.py", "m3.py"),
+        ("mv sub other && echo x > other/b.txt", "other/b.txt"),
+        ("rm -r sub && mkdir sub && echo y > sub/b.txt", "sub/b.txt"),
+        ("mkdir -p sub/deep && ln -s a.txt sub/link && ln m1.py sub/hard", "sub/hard"),
+        ("printf '' > .gitignore; echo z > some.log", "some.log"),
+    ],
+)
+def test_every_change_of_a_command_is_recorded_and_undone(lease: Lease, command: str, said: str) -> None:
+    text(lease, "bash", command="echo first > sub/first.txt; rm sub/first.txt")
+    before = list_tree(lease)
+    assert said in text(lease, "bash", command=command)
+    assert list_tree(lease) != before
+    text(lease, "undo")
+    assert list_tree(lease) == before
+
+
+def list_tree(lease: Lease) -> str:
+    return text(
+        lease, "bash", command="find . -path ./.git -prune -o -printf '%p %y %s %l\\n' | sort; cat m4.py .gitignore"
+    )
+
+
 def test_what_a_command_has_staged_in_a_lease_is_unstaged_by_undo(lease: Lease) -> None:
     text(lease, "bash", command="echo new > new.txt; git add new.txt")
     assert "new.txt" in text(lease, "bash", command="git diff --cached --name-only")

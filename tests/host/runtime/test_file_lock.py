@@ -5,16 +5,17 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from toolroll import ToolError
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import hold_lock
+from toolroll.host.runtime.file_lock import hold_lock, make_held_folder
 
 HOLD = """
 import os, sys
-from toolroll.host.runtime.file_lock import hold_lock
+from toolroll.host.runtime.file_lock import hold_lock, make_held_folder
 from toolroll.host.runtime.cancellation import CancelToken
 with hold_lock(os.open(sys.argv[1], os.O_RDONLY), "lock", CancelToken()):
     print("held", flush=True)
@@ -61,3 +62,18 @@ def test_another_process_is_waited_for_until_it_is_gone(folder, tmp_path):
         holder.wait()
         with hold_lock(folder, "lock", CancelToken(10)):
             pass
+
+
+def test_a_folder_that_nobody_holds_any_more_is_removed_by_the_next_start(tmp_path):
+    code = "import sys, time; from toolroll.host.runtime.file_lock import make_held_folder as make\n"
+    code += "print(make(sys.argv[1])[0], flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
+        theirs = Path(other.stdout.readline().strip())
+        (theirs / "inner").mkdir()
+        mine, held = make_held_folder(str(tmp_path))
+        assert sorted(tmp_path.iterdir()) == sorted([theirs, Path(mine)])
+        other.kill()
+    third, last = make_held_folder(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == sorted([Path(mine), Path(third)])
+    os.close(held)
+    os.close(last)

@@ -30,8 +30,10 @@ Differences = dict[str, tuple[Stamp | None, Stamp | None]]
 NewFiles = dict[str, dict[str, Stamp]]
 """Regular files that are new, like a listing."""
 Rules = tuple[tuple[int, IgnoreRules], ...]
+FolderEntries = tuple[dict[str, Stamp], list[str], set[int]]
+"""What is in a folder, the folders among it that may be listed, and the inodes of files with several names."""
 
-_REPOSITORY = ".git"  # of a folder further down it is taken as a whole
+REPOSITORY = ".git"  # of a folder further down it is taken as a whole
 _IGNORE_FILE = ".gitignore"
 _DRAFT = ".toolroll-"  # names of our own files in the making
 _MAX_DEPTH = 200  # folders below are taken as a whole, like ignored ones
@@ -151,7 +153,7 @@ class TreeLister:
         try:
             self._follow(fd, path)
             try:
-                found, folders, linked = _entries(fd, top=not path)
+                found, folders, linked = self._entries(fd, path)
             except PermissionError:  # its names can be read and nothing else: it counts like an ignored one
                 self._drop(path)
                 return {}
@@ -174,6 +176,9 @@ class TreeLister:
             return inner
         finally:
             os.close(fd)
+
+    def _entries(self, fd: int, path: str) -> FolderEntries:
+        return _entries(fd, top=not path)
 
     def _add(self, count: int) -> None:
         self._count += count
@@ -229,13 +234,30 @@ class TreeLister:
         return False
 
 
-def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], list[str], set[int]]:
-    """What is in an open folder, the folders among it, and the inodes of files with several names.
+def is_listed(name: str, *, top: bool) -> bool:
+    """Whether an entry counts: not the repository at the top, and no file of ours in the making."""
+    return not (top and name == REPOSITORY) and not name.startswith(_DRAFT)
+
+
+def stamp_folder(fd: int) -> Stamp:
+    """The own stamp of an open folder."""
+    about = os.fstat(fd)
+    return about.st_mode, about.st_ino, 0, about.st_mtime_ns, about.st_ctime_ns
+
+
+def stamp_entry(about: os.stat_result) -> Stamp:
+    """The stamp of what is in a folder."""
+    if stat.S_ISDIR(about.st_mode):
+        return about.st_mode, about.st_ino, 0, 0, 0
+    return about.st_mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def _entries(fd: int, *, top: bool) -> FolderEntries:
+    """What is in an open folder.
 
     The repository at the top has its own guard; one further down is an entry, but is not listed itself.
     """
-    about = os.fstat(fd)
-    found: dict[str, Stamp] = {ITSELF: (about.st_mode, about.st_ino, 0, about.st_mtime_ns, about.st_ctime_ns)}
+    found: dict[str, Stamp] = {ITSELF: stamp_folder(fd)}
     folders: list[str] = []
     linked: set[int] = set()
     with os.scandir(fd) as entries:
@@ -252,11 +274,9 @@ def _entries(fd: int, *, top: bool) -> tuple[dict[str, Stamp], list[str], set[in
                 found[name] = mode, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
                 if about.st_nlink > 1:
                     linked.add(about.st_ino)
-    if top:
-        found.pop(_REPOSITORY, None)
-    for name in [name for name in found if name[:1] == "." and name.startswith(_DRAFT)]:
+    for name in [name for name in found if name[:1] == "." and not is_listed(name, top=top)]:
         del found[name]
-    return found, [name for name in folders if name in found and name != _REPOSITORY], linked
+    return found, [name for name in folders if name in found and name != REPOSITORY], linked
 
 
 def differences(before: Listing, after: Listing) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,19 @@ from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_o
 from toolroll.host.capture.capture import Capture
 from toolroll.host.capture.git_objects import GitIndex, IndexEntry
 from toolroll.host.capture.git_refs import GitRefs
-from toolroll.host.capture.listing import Listing, Rules, Stamp, TreeLister, is_folder
+from toolroll.host.capture.listing import (
+    ITSELF,
+    REPOSITORY,
+    FolderEntries,
+    Listing,
+    Rules,
+    Stamp,
+    TreeLister,
+    is_folder,
+    is_listed,
+    stamp_entry,
+    stamp_folder,
+)
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState
 from toolroll.host.files.root import Root
 from toolroll.host.forks.overlay import list_changed
@@ -43,6 +56,7 @@ class FrozenListing:
         self._lister = TreeLister(root, "", git.is_tracked)
         self.listing: Listing = self._lister.refresh()
         self.rules = self._lister.rules
+        self.has_linked = bool(self._lister.linked())
         self.git = take_baseline(root.fd)
 
     def read_index(self) -> bytes:
@@ -58,21 +72,46 @@ class LeaseLister(TreeLister):
         super().__init__(root, "", frozen.is_tracked)
         self._upper = upper
         self.start_from(frozen.listing, frozen.rules)
+        self._frozen = frozen
+        self._merged: set[str] = set()  # folders that are the base's with some entries changed
         self.touched: set[str] = set()
         """The folders that were listed, or dropped, since the lease was made."""
 
     def _changed(self) -> set[str] | None:
         """The folders that the lease has a part of; None for all, where it has changed what is ignored."""
-        found = {""}
+        found, whole = {""}, set[str]()
         with closing_fd(os.open(self._upper, FOLDER)) as upper:
-            for path, _ in list_changed(upper):
+            for path, is_whole in list_changed(upper):
+                if is_whole:
+                    whole.add(f"{path}/")
                 if path.rpartition("/")[2] == _IGNORE_FILE or path == ".git/info/exclude":
                     return None
                 if not path.startswith(".git/") and stat.S_ISDIR(
                     os.stat(path, dir_fd=upper, follow_symlinks=False).st_mode
                 ):
                     found.add(f"{path}/")
+        is_plain = not whole.intersection(found) and not self._frozen.has_linked
+        self._merged = found & self._frozen.listing.keys() if is_plain else set()
         return found
+
+    def _again(self) -> None:
+        self._merged = set()
+        super()._again()
+
+    def _entries(self, fd: int, path: str) -> FolderEntries:
+        """What is in a folder: where that is possible, only what the lease has changed there is looked at."""
+        if path not in self._merged:
+            return super()._entries(fd, path)
+        found, linked = {**self._frozen.listing[path], ITSELF: stamp_folder(fd)}, set[int]()
+        for name in os.listdir(os.path.join(self._upper, path)):
+            found.pop(name, None)
+            with suppress(FileNotFoundError):  # it was deleted in the lease
+                about = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if is_listed(name, top=not path):
+                    found[name] = stamp_entry(about)
+                    linked |= {about.st_ino} if about.st_nlink > 1 and not is_folder(found[name]) else set()
+        folders = [name for name, stamp in found.items() if name and is_folder(stamp) and name != REPOSITORY]
+        return found, folders, linked
 
     def _list(self, fd: int, path: str, rules: Rules, *, deep: bool) -> dict[str, tuple[str, Rules]]:
         self.touched.add(path)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.dir_entries import closing_fd
 
 _RETRY_SECONDS = 0.005  # seconds
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -43,3 +46,23 @@ def take_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def make_held_folder(above: str) -> tuple[str, int]:
+    """A new folder in one that holds nothing else, and a descriptor that holds it until that is closed.
+
+    Those that nobody holds any more, because their process was killed, are removed.
+    """
+    with closing_fd(os.open(above, _FOLDER)) as place:
+        if os.fstat(place).st_uid != os.geteuid():
+            raise PermissionError(f"{above!r} belongs to another user")
+        fcntl.flock(place, fcntl.LOCK_EX)  # so that nobody removes a new one before it is held
+        for name in os.listdir(place):
+            path = os.path.join(above, name)
+            with suppress(OSError), closing_fd(os.open(path, _FOLDER)) as fd:
+                if take_lock(fd):
+                    shutil.rmtree(path, ignore_errors=True)
+        made = tempfile.mkdtemp(prefix="toolroll-", dir=above)
+        held = os.open(made, _FOLDER)
+        take_lock(held)
+        return made, held

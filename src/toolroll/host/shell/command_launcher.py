@@ -176,19 +176,33 @@ class CommandLauncher:
         self._starting = 0
         self._closed = False
         self._changes = ""
+        self._temps: str | None = None  # where temporary folders are made
+        self._held = -1
 
     def find_out(self) -> CommandLauncher:
         """Look for what depends on the workspace as a whole: what `start_from` takes over in a fork."""
         for one in self._auto_run:
             one.scan()
         self._identity = find_identity(self._root, self._environ, self._launcher, ())
+        with suppress(OSError):  # then they are not removed after a kill
+            import tempfile
+
+            above = os.path.join(tempfile.gettempdir(), f"toolroll-leases-{os.geteuid()}")
+            os.makedirs(above, mode=0o700, exist_ok=True)
+            self._hold(above)
         return self
+
+    def _hold(self, above: str) -> None:
+        """Make temporary folders in one that the next start removes if this process is killed."""
+        from toolroll.host.runtime.file_lock import make_held_folder
+
+        self._temps, self._held = make_held_folder(above)
 
     def start_from(self, base: CommandLauncher, changes: str) -> None:
         """Take over what another one has found out in a frozen workspace; `changes` is a folder with what differs."""
         for own, known in zip(self._auto_run, base._auto_run, strict=True):
             own.start_from(known)
-        self._identity, self._changes = base._identity, changes
+        self._identity, self._changes, self._temps = base._identity, changes, base._temps
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
@@ -281,7 +295,7 @@ class CommandLauncher:
 
         return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
-    def temp(self, place: str | None = None) -> str:
+    def temp(self) -> str:
         """The private temporary folder, made when first needed together with the environment that names it."""
         with self._lock:
             self._check()
@@ -290,7 +304,7 @@ class CommandLauncher:
 
                 from toolroll.policy import environment
 
-                self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=place)
+                self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=self._temps)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
@@ -309,10 +323,11 @@ class CommandLauncher:
             made = self.sandbox()
             if isinstance(made, Bubblewrap) and self._temp is None:
                 with suppress(OSError):  # a home that cannot be written to
-                    place = make_cache_dir()
+                    place = make_cache_dir("tmp")
                     shown = (*self._root.folders, self._root.alias, real(place) or place)
                     if not any(is_beneath(one, temp) for one in shown for temp in _TEMPS):
-                        made.show_as_temp(self.temp(place))
+                        self._hold(place)
+                        made.show_as_temp(self.temp())
                         self._shares_temp = True
             return self._shares_temp
 
@@ -338,6 +353,11 @@ class CommandLauncher:
             process_registry().rest()
             # What a command has made unremovable stays where temporary files are swept anyway.
             shutil.rmtree(temp, ignore_errors=True)
+        if self._held >= 0:
+            with suppress(OSError):
+                os.rmdir(self._temps or "")
+            os.close(self._held)
+            self._held = -1
 
     @contextmanager
     def held(self) -> Iterator[None]:
