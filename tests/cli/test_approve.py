@@ -26,11 +26,17 @@ def cannot(_withdrawn: CancelToken) -> Answer:
 
 
 @pytest.fixture
-def asked(ws: Path, quick: Run) -> Iterator[Future[Answer]]:
+def control(ws: Path, quick: Run) -> Iterator[ControlServer]:
+    with Kit(ws) as kit, ControlServer(kit, "mcp") as one:
+        until(lambda: find_processes(str(ws)))
+        yield one
+
+
+@pytest.fixture
+def asked(control: ControlServer) -> Iterator[Future[Answer]]:
     """A request that waits in this workspace."""
     ready, token = threading.Event(), CancelToken()
-    with Kit(ws) as kit, ControlServer(kit, "mcp") as control, ThreadPoolExecutor() as pool:
-        until(lambda: find_processes(str(ws)))
+    with ThreadPoolExecutor() as pool:
         notice = {"preview": lambda _request: "a\n+one", "notice": lambda _id: ready.set()}
         answer = pool.submit(control.approvals.ask, REQUEST, token, asker=cannot, **notice)
         assert ready.wait(10)
@@ -80,11 +86,13 @@ def test_watching_needs_a_terminal(quick: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_end_of_the_input_declines_nothing(
-    quick: Run, asked: Future[Answer], monkeypatch: pytest.MonkeyPatch
+    quick: Run, control: ControlServer, asked: Future[Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", terminal)
+    watched: list[bool] = []
+    monkeypatch.setattr(terminal, "readline", lambda: watched.append(control.approvals.is_watched()) or "")
     status, out, _ = quick("approve", "--watch")
-    assert (status, asked.done()) == (0, False)
+    assert (status, asked.done(), watched) == (0, False, [True])
     assert out.startswith("Waiting for requests. Ctrl-C ends this, and declines nothing.\n\nwrite: it changes files\n")

@@ -77,8 +77,9 @@ def counts(ctx: Context) -> str:
 
 
 @pytest.fixture
-def talk(ws, tmp_path):
+def talk(ws, tmp_path, monkeypatch):
     """A session about a kit that asks before it writes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     backends = []
 
     def make(on_roots=None, wait_for_root=False, by_client=False, **options):
@@ -90,7 +91,8 @@ def talk(ws, tmp_path):
             kit.register(counts)
             return kit
 
-        backends.append(KitBackend(open_kit, wait_for_root=wait_for_root, by_client=by_client))
+        how = {"wait_for_root": wait_for_root, "by_client": by_client}
+        backends.append(KitBackend(open_kit, open_control=lambda: ControlServer(None, "mcp"), **how))
         return Talk(backends[-1], on_roots)
 
     yield make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli import screen
@@ -38,11 +38,12 @@ def run(args: Namespace) -> int:
         if args.watch:
             raise UsageError("--watch asks on a terminal, which stdin is not. Leave it out to list what waits.")
         return _list([request for _, request in found.values()], args.json)
-    try:
-        return _ask_all(args)
-    except EOFError:  # Ctrl-D
-        print()
-        return 0
+    with ExitStack() as held:
+        try:
+            return _ask_all(args, held)
+        except EOFError:  # Ctrl-D
+            print()
+            return 0
 
 
 def _list(found: list[dict[str, Any]], as_json: bool) -> int:
@@ -62,14 +63,17 @@ def _show(request: dict[str, Any]) -> None:
         screen.show(request["diff"], diff=True)
 
 
-def _ask_all(args: Namespace) -> int:
+def _ask_all(args: Namespace, held: ExitStack) -> int:
     """Ask on the terminal about each request; with `--watch`, until the user ends it."""
     from toolroll.agent.approval import CHOICES, CHOICES_ONCE, parse_answer
 
     asked: set[str] = set()
+    followed: set[str] = set()
     if args.watch:
         print("Waiting for requests. Ctrl-C ends this, and declines nothing.")
     while True:
+        if args.watch:
+            _follow(args, followed, held)
         for id, (process, one) in _find(args).items():
             if id in asked:
                 continue
@@ -101,6 +105,17 @@ def _answer(process: str, request: dict[str, Any], word: str, reason: str) -> in
         return 0
     screen.complain(found["why"])
     return 1
+
+
+def _follow(args: Namespace, followed: set[str], held: ExitStack) -> None:
+    """Be known to new processes as somebody who answers, so that they wait, also without `--ask`."""
+    from toolroll.control.client import ControlClient, ControlError, find_processes
+
+    for process in find_processes(find_workspace(args), skip=followed):
+        with suppress(OSError, ControlError):
+            client = held.enter_context(ControlClient(process["id"]))
+            client.request("subscribe", events=["approvals"])
+            followed.add(process["id"])
 
 
 def _find(args: Namespace) -> Waiting:

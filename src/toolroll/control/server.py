@@ -34,6 +34,7 @@ _LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have c
 _MAX_QUEUED_EVENTS = 20_000
 _MAX_CONNECTIONS = 64
 _PAUSE_S = 0.1
+_UNREACHABLE = "The console and `toolroll approve` cannot reach this process"
 _MAX_RUNNING_REQUESTS = 16  # of one connection
 
 Event = tuple[str, Any]
@@ -77,7 +78,10 @@ class ControlServer:
         with self._lock:
             started, self._started = self._started, True
         if not started:
-            threading.Thread(target=self._run, name="toolroll-control", daemon=True).start()
+            try:
+                threading.Thread(target=self._run, name="toolroll-control", daemon=True).start()
+            except RuntimeError as error:  # no more threads
+                self._warn(f"{_UNREACHABLE}: {error}")
 
     def publish(self, event: str, data: Any) -> None:
         """Send an event to all who have subscribed to it; returns at once. Data that is a function is called later."""
@@ -113,7 +117,7 @@ class ControlServer:
         try:
             listening = user_sockets.listen(self.hands.id)
         except OSError as error:
-            self._warn(f"The console and `toolroll approve` cannot reach this process: {error}")
+            self._warn(f"{_UNREACHABLE}: {error}")
             return
         with self._lock:
             self._listening = listening
@@ -122,10 +126,9 @@ class ControlServer:
         while not self._ended.is_set():
             try:
                 connected, _ = listening.accept()
-            except OSError:
-                self._ended.wait(_PAUSE_S)  # too many files are open
-                continue
-            threading.Thread(target=self._serve, args=(connected,), name="toolroll-control", daemon=True).start()
+                threading.Thread(target=self._serve, args=(connected,), name="toolroll-control", daemon=True).start()
+            except (OSError, RuntimeError):  # too many files are open, or threads
+                self._ended.wait(_PAUSE_S)
 
     def _serve(self, connected: socket.socket) -> None:
         from toolroll.host.runtime.user_sockets import check_peer

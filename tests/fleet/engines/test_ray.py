@@ -52,9 +52,11 @@ class RayNodes:
     def kill_last(self) -> None:
         self._cluster.remove_node(self._more.pop(), allow_graceful=False)
 
-    def files(self) -> list[Path]:
-        """What is left on the nodes that live."""
-        return [file for cache in self.caches[: 1 + len(self._more)] for file in cache.rglob("*") if file.is_file()]
+    def files(self) -> list[str]:
+        """What is left on the nodes that live, also while it is being removed."""
+        return [
+            name for cache in self.caches[: 1 + len(self._more)] for _, _, names in os.walk(cache) for name in names
+        ]
 
     def close(self) -> None:
         self._cluster.shutdown()

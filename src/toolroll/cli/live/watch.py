@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
     """Show calls until Ctrl-C."""
     workspace = None if args.all else find_workspace(args)
     print(f"Waiting for calls in {workspace or 'every workspace'}. Ctrl-C ends this.", file=sys.stderr, flush=True)
-    trace = _Trace(workspace, as_json=args.json)
+    trace = Trace(workspace, as_json=args.json)
     try:
         while True:
             trace.follow_new()
@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
         return 0
 
 
-class _Trace:
+class Trace:
     """The calls of all processes, in the order in which they end."""
 
     def __init__(self, workspace: str | None, *, as_json: bool) -> None:

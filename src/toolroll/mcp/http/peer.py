@@ -95,6 +95,7 @@ class HttpPeer:
         self._pending: set[concurrent.futures.Future[Item]] = set()
         self._outbox: list[tuple[str, Item]] = []
         self._sending: asyncio.Task[None] | None = None
+        self._questions: list[asyncio.Task[None]] = []  # to a client with a session
         self._done = -1.0
 
     @property
@@ -146,9 +147,15 @@ class HttpPeer:
             answer.cancel()
 
     async def flush(self) -> None:
-        """Wait until every queued notification is sent, so that the result cannot overtake one."""
+        """Wait until every queued notification is sent, so that the result cannot overtake one.
+
+        Questions of a call that has ended are taken back: the client cannot be told so after the result.
+        """
         if self._sending is not None:
             await self._sending
+        for one in self._questions:
+            one.cancel()  # the SDK tells the client
+        await asyncio.gather(*self._questions, return_exceptions=True)
 
     def _wait(self, question: ClientQuestion, name: str, withdrawn: CancelToken | None) -> Item:
         self.token.check()
@@ -179,6 +186,7 @@ class HttpPeer:
         for name, question in asked.items():
             if self.has_session:
                 question.sending = self._loop.create_task(self._put_now(question, self._context))
+                self._questions.append(question.sending)
             elif not (name in self._answers and question.accept(self._answers.pop(name))):
                 self.open[name] = question
         if self.open:
