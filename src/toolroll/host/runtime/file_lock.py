@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,6 +51,9 @@ def make_held_folder(above: str) -> tuple[str, int]:
 
     Those that nobody holds any more, because their process was killed, are removed.
     """
+    import shutil
+    import tempfile
+
     with closing_fd(os.open(above, _FOLDER)) as place:
         if os.fstat(place).st_uid != os.geteuid():
             raise PermissionError(f"{above!r} belongs to another user")
