@@ -23,6 +23,7 @@ from toolroll.host.sandbox.choose import choose_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which process has connected")
 
+_ACCEPT_SECONDS = 60.0
 _CONNECT = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
 
 
@@ -34,6 +35,7 @@ def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refusal(listener: socket.socket) -> str:
     """Why the next process that connects is refused; empty if it is not."""
+    listener.settimeout(_ACCEPT_SECONDS)
     connection, _ = listener.accept()
     with connection:
         try:
@@ -97,10 +99,10 @@ def test_another_user_is_refused(run_folder):
 
 def test_a_process_of_the_user_is_accepted_and_one_that_has_ended_is_not(run_folder):
     with user_sockets.listen("a") as listener:
-        child = subprocess.Popen([sys.executable, "-c", _CONNECT, str(run_folder / "a")])
+        child = subprocess.Popen([sys.executable, "-c", _CONNECT, "a"], cwd=run_folder)
         assert refusal(listener) == ""
         child.wait()
-        child = subprocess.Popen([sys.executable, "-c", _CONNECT.replace("s.recv(1)", "0"), str(run_folder / "a")])
+        child = subprocess.Popen([sys.executable, "-c", _CONNECT.replace("s.recv(1)", "0"), "a"], cwd=run_folder)
         child.wait()
         assert "has ended" in refusal(listener)
 
@@ -110,7 +112,8 @@ def connect_from_a_command(kit: Kit, folder: Path, before: str) -> tuple[list[st
     command = f"{before}{shlex.quote(sys.executable)} -S -c {shlex.quote(_CONNECT)} socket || echo unreachable"
     refused: list[str] = []
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "socket"))
+        with user_sockets._address(str(folder / "socket")) as address:
+            listener.bind(address)
         listener.listen()
 
         def accept() -> None:
