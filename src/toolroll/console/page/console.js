@@ -125,8 +125,12 @@ function onKey(event) {
   if (view) location.hash = view[0];
   else if (event.key === "?") help();
   else if (event.key === "/") {
-    location.hash = "live";
-    setTimeout(() => document.getElementById("search")?.focus());
+    const focus = () => document.getElementById("search")?.focus();
+    if (viewName() === "live") focus(); // at once: what is typed next belongs there
+    else {
+      addEventListener("hashchange", focus, { once: true });
+      location.hash = "live";
+    }
   } else return;
   event.preventDefault();
 }
