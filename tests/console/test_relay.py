@@ -20,6 +20,7 @@ def named(events, name):
 
 def test_processes_that_come_and_go_are_told(console, monkeypatch):
     monkeypatch.setattr(relay, "LOOK_S", 0.02)
+    monkeypatch.setattr("toolroll.console.app.BEAT_S", 600.0)  # a slow machine would have one in between
     with console.events() as events:
         assert next(events) == {"event": "processes", "data": []}
         with fake_process("control-a", hello=lambda _: {"id": "control-b", "pid": 7, "started": 2.0}):

@@ -36,7 +36,9 @@ def processes(word: str) -> list[int]:
 def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]]:
     """Open a kit with a server that misbehaves, called "h"."""
     registry = process_registry()
-    registry.leave(registry.enter(lambda: None))  # the first one opens what all of a process share
+    family = registry.enter(lambda: None)  # the first one opens what all of a process share
+    family.marks.unblock()  # else all that this thread starts later would be of a command
+    registry.leave(family)
     before, others = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
     kits: list[Kit] = []
 
