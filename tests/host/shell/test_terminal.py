@@ -110,7 +110,10 @@ def test_a_shell_with_job_control(kit, tier, monkeypatch):
     assert "status 130\n" in press("echo status $?\n")
     assert "Screen: 100x30" in press(size="100x30", wait=0.2)
     assert "30 100\n" in press("clear; stty size\n")
-    assert "exited with 7" in press("exit 7\n")
+    shown = press("exit 7\n")
+    while "[Job 1: running." in shown:
+        shown = kit.call("job", {"action": "screen", "id": 1}).text
+    assert "exited with 7" in shown
 
 
 def test_a_flood_that_is_killed_shows_its_last_screen(kit, monkeypatch):
