@@ -126,7 +126,7 @@ def test_a_run_folder_that_cannot_be_read_has_no_processes(console, monkeypatch)
     folder = Path(user_sockets.run_folder())
     with console.events() as events:
         assert next(events)["data"] == []
-        folder.chmod(0o755)  # nobody may trust it any more
+        folder.chmod(0o755)  # it is not private any more
         try:
             assert console.ask("GET", "/api/processes").json == {"processes": []}
             assert console.request("control-a", "hello") == GONE

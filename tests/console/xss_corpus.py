@@ -1,4 +1,4 @@
-"""Texts that a page must show as text: whoever fills a field of the console may send one of these.
+"""Texts that a page must show as text: a tool, file name or server that fills a field may send one of these.
 
 Each would set `window.executed`, or load something from `EVIL`, if any of it became markup, code or an address.
 """

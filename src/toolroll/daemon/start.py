@@ -36,7 +36,7 @@ def start_daemon(options: Sequence[str]) -> None:
             rest = (first + said.read().decode(errors="replace")).strip()
             process.wait()
             raise DaemonError(rest.removeprefix("toolroll: ") or "The daemon ended at its start.")
-    process.returncode = 0  # it goes on, and nobody waits for it
+    process.returncode = 0  # it goes on without us
 
 
 def check_caller() -> None:

@@ -85,7 +85,7 @@ class LeaseDesk:
         try:
             value = msgspec.json.encode(self._do(order), enc_hook=str)
             answer = LeaseAnswer(order.number, msgspec.Raw(value))
-        except Exception as error:  # it belongs to whoever asked
+        except Exception as error:  # it is given to the caller
             known = as_tool_error(error) or ToolError(ErrorCode.EXECUTION, f"{type(error).__name__}: {error}")
             answer = LeaseAnswer(order.number, problem=LeaseProblem(known.code, known.message, known.details))
         finally:

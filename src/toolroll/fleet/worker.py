@@ -105,7 +105,7 @@ def _take_orders(
                     desk.take(given)
                 else:
                     (patient if given.task.agent else busy).submit(run, given)
-        finally:  # all is done, or nobody waits for it any more: what has begun ends with its kit
+        finally:  # all is done, or the other side has gone: what has begun ends with its kit
             for threads in (patient, busy):
                 threads.shutdown(wait=False, cancel_futures=True)
             closing.close()

@@ -33,7 +33,7 @@ class Peer(Protocol):
         """Send a request to the client and wait for its result, in a worker thread.
 
         Raises ToolError when the client cannot answer, refuses, or goes away first, and when the request is cancelled
-        by `withdrawn`; the client is told that.
+        by `withdrawn`; the client gets a message about that.
         """
 
     def notify(self, method: str, params: Item) -> None:

@@ -25,7 +25,7 @@ VARIABLE = "TOOLROLL_RECORD"
 
 
 class RecordedKit(Kit):
-    """A kit whose calls are written to the file that TOOLROLL_RECORD names, from its first call on."""
+    """A kit whose calls are written to a file, from `begin` on."""
 
     _file: RecordingFile | None = None
 

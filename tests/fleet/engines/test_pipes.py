@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # A container "box" has our Python and this toolroll, "bare" has no Python. As in most containers, root has no rights there,
-# and nobody can make a user namespace.
+# and no user namespace can be made.
 STAND_IN = """\
 #!/bin/sh
 words="$*"

@@ -43,7 +43,7 @@ def cannot(_withdrawn: CancelToken) -> Answer:
 
 
 def ask(pool: ThreadPoolExecutor, approvals: WaitingApprovals, **options: Any) -> tuple[Future[Answer], WaitingRequest]:
-    """A request that nobody asks about, so that it waits for an answer from elsewhere."""
+    """A request without an asker, so that it waits for an answer from elsewhere."""
     ready = threading.Event()
     options = {"asker": cannot, "notice": lambda _id: ready.set(), **options}
     future = pool.submit(approvals.ask, REQUEST, options.pop("token", CancelToken()), **options)
@@ -123,7 +123,7 @@ def test_where_nobody_looks_nobody_is_waited_for(approvals: WaitingApprovals, mo
         approvals.ask(REQUEST, CancelToken(), asker=cannot)
     approvals.is_watched = lambda: True
     monkeypatch.setattr(module, "PATIENCE_S", 0.02)
-    with pytest.raises(CannotAskError, match="nobody answered within 0 seconds"):
+    with pytest.raises(CannotAskError, match="no answer came within 0 seconds"):
         approvals.ask(REQUEST, CancelToken(), asker=cannot)
     with pytest.raises(ZeroDivisionError):
         approvals.ask(REQUEST, CancelToken(), asker=lambda _withdrawn: 1 // 0 == 0)

@@ -81,7 +81,7 @@ class AgentScreen:
             self._draw()
 
     def ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
-        """Show a question, and give the line that is typed; CannotAskError if it is withdrawn, or nobody can type."""
+        """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
         from toolroll.host.approval.request import CannotAskError
         from toolroll.host.runtime.cancellation import POLL_SECONDS
 

@@ -215,4 +215,4 @@ class WaitingApprovals:
             waiting.ended.set()  # an answer from now on is late
         if waiting.error is not None:
             raise waiting.error
-        raise CannotAskError(f"nobody answered within {waiting.ends - waiting.asked:.0f} seconds")
+        raise CannotAskError(f"no answer came within {waiting.ends - waiting.asked:.0f} seconds")

@@ -7,7 +7,7 @@ import os
 
 
 class RecordingFile:
-    """A recording that is written. Nothing is added to a file of others before it begins with a start."""
+    """A recording that is being written. Lines are appended whole."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

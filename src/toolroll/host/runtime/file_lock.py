@@ -49,7 +49,7 @@ def take_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 def make_held_folder(above: str) -> tuple[str, int]:
     """A new folder in one that holds nothing else, and a descriptor that holds it until that is closed.
 
-    Those that nobody holds any more, because their process was killed, are removed.
+    Those that are not held any more, because their process was killed, are removed.
     """
     import shutil
     import tempfile
@@ -57,7 +57,7 @@ def make_held_folder(above: str) -> tuple[str, int]:
     with closing_fd(os.open(above, _FOLDER)) as place:
         if os.fstat(place).st_uid != os.geteuid():
             raise PermissionError(f"{above!r} belongs to another user")
-        fcntl.flock(place, fcntl.LOCK_EX)  # so that nobody removes a new one before it is held
+        fcntl.flock(place, fcntl.LOCK_EX)  # so that no other process removes a new one before it is held
         for name in os.listdir(place):
             path = os.path.join(above, name)
             with suppress(OSError), closing_fd(os.open(path, _FOLDER)) as fd:

@@ -98,7 +98,7 @@ def remove(name: str) -> None:
 
 
 def sockets() -> list[str]:
-    """The names of the sockets, sorted; a process may have left one that nobody listens on."""
+    """The names of the sockets, sorted; a process that was killed may have left one."""
     with os.scandir(run_folder()) as entries:
         return sorted(one.name for one in entries if stat.S_ISSOCK(one.stat(follow_symlinks=False).st_mode))
 
