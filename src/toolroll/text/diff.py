@@ -10,7 +10,8 @@ from typing import AnyStr
 
 from toolroll.text.lines import feeds, split
 
-_CONTEXT = 3
+CONTEXT = 3
+"""Lines that are shown around a change."""
 _MOST_WORK = 200 * 200  # pairs of lines that may be compared; difflib's worst case is far above its usual
 _DEEPEST = 8  # parts of parts between lines that both texts have once
 _MOST_SPLIT = 16_000_000  # bytes of a change that are split into lines
@@ -109,7 +110,10 @@ def _unified(
     first = same.lines - lines(start, same.head) if start <= same.head else lines(0, start)
     a = split(decode(before[start : min(end_a, start + _MOST_SPLIT)]))
     b = split(decode(after[start : min(end_b, start + _MOST_SPLIT)]))
-    return _shown([line for hunk in _hunks(a, b, first) for line in hunk], max(end_a, end_b) - start > _MOST_SPLIT)
+    return _shown(
+        [line for near in near_blocks(a, b) for line in _hunk(a, b, near, first)],
+        max(end_a, end_b) - start > _MOST_SPLIT,
+    )
 
 
 def _shown(lines: list[str], more: bool) -> str:
@@ -130,14 +134,14 @@ def _whole_lines_at_end(text: AnyStr, head: int, tail: int, feed: AnyStr) -> int
 
 def _lines_back(text: AnyStr, at: int, feed: AnyStr) -> int:
     """Where the context before a place begins."""
-    for _ in range(_CONTEXT):
+    for _ in range(CONTEXT):
         at = text.rfind(feed, 0, max(0, at - 1)) + 1
     return at
 
 
 def _lines_on(text: AnyStr, at: int, feed: AnyStr) -> int:
     """Where the context after a place ends."""
-    for _ in range(_CONTEXT):
+    for _ in range(CONTEXT):
         found = text.find(feed, at)
         at = found + 1 if found >= 0 else len(text)
     return at
@@ -205,20 +209,20 @@ def _ties(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _hunks(a: Sequence[str], b: Sequence[str], first: int) -> Iterator[list[str]]:
-    """The lines of each hunk: changes that are near each other, and the lines around them."""
+def near_blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[list[Block]]:
+    """The runs of lines that differ, those that are near each other together: each list is a hunk."""
     near: list[Block] = []
     for block in [*changed_blocks(a, b), None]:
-        if near and (block is None or block[0] - near[-1][1] > 2 * _CONTEXT):
-            yield _hunk(a, b, near, first)
+        if near and (block is None or block[0] - near[-1][1] > 2 * CONTEXT):
+            yield near
             near = []
         if block is not None:
             near.append(block)
 
 
 def _hunk(a: Sequence[str], b: Sequence[str], near: Sequence[Block], first: int) -> list[str]:
-    start = max(0, near[0][0] - _CONTEXT)
-    end = min(len(a), near[-1][1] + _CONTEXT)
+    start = max(0, near[0][0] - CONTEXT)
+    end = min(len(a), near[-1][1] + CONTEXT)
     grown = sum((m - k) - (j - i) for i, j, k, m in near)
     new_at = near[0][2] - (near[0][0] - start)
     lines = [f"@@ -{first + start + 1},{end - start} +{first + new_at + 1},{end - start + grown} @@"]

@@ -30,6 +30,28 @@ def test_the_first_error_is_told(path, good, bad, said):
     assert find_break(path, good, good) == find_break(path, bad, bad) == find_break(path, None, bad) == ""
 
 
+_PARTS = b"import a\n\n\ndef f():\n    return 1\n\n\nclass A:\n    b = 1\n"
+_FUTURE = b"from __future__ import annotations\n"
+_YIELD = b"\n\ndef f():\n    def g(x: (yield)): ...\n"  # no annotation where they are not evaluated
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (_PARTS.replace(b"b = 1", b"return"), "line 9: 'return' outside function"),
+        (_PARTS.replace(b"    return", b"'''"), "line 5: unterminated triple-quoted string"),
+        (_PARTS + b"\n\ndef g(\n\n\ndef h(): ...\n", "line 12: "),
+        (_PARTS + b"\n\n@a\n\nclass\n", "line 14: invalid syntax"),
+        (_PARTS.replace(b"return 1", b"return 1\n\ndef g(): ...\n\n" + _FUTURE), "line 9: from __future__"),
+        (_FUTURE + _YIELD, "line 5: 'yield expression'"),
+        (b"# coding: ascii\n" + _PARTS + "\n\ndef \u00e9(): ...\n".encode(), "ascii"),
+    ],
+)
+def test_of_a_changed_python_file_other_parts_are_known(bad, said):
+    assert find_break("a.py", b"1\n", _PARTS) == find_break("a.py", b"1\n", _YIELD) == ""
+    assert said in find_break("a.py", _PARTS, bad)
+
+
 def test_a_parser_that_gives_up_is_told_by_its_error():
     said = find_break("a.py", b"1\n", b"-" * 200_000 + b"1")
     assert said.removeprefix("a.py does not parse any more, ").startswith(

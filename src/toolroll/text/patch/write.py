@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from toolroll.text.diff import CONTEXT, Block, near_blocks
 
 _MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 _NEEDS_QUOTING = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
@@ -56,8 +57,30 @@ def _build_lines(change: FileVersions) -> Iterator[str]:
     names = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
     # Without the tab, a name ends at its first space.
     first, second = (f"{name}\t" if " " in name else name for name in names)
-    for line in difflib.unified_diff(_split_lines(old), _split_lines(new), first, second):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    a, b = _split_lines(old), _split_lines(new)
+    for at, near in enumerate(near_blocks(a, b)):
+        yield "" if at else f"--- {first}\n+++ {second}\n"
+        for line in _build_hunk(a, b, near):
+            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _build_hunk(a: Sequence[str], b: Sequence[str], near: Sequence[Block]) -> Iterator[str]:
+    before, after = min(CONTEXT, near[0][0]), min(CONTEXT, len(a) - near[-1][1])
+    old, new = (_describe_range(near[0][side] - before, near[-1][side + 1] + after) for side in (0, 2))
+    yield f"@@ -{old} +{new} @@\n"
+    start = near[0][0] - before
+    for i, j, k, m in near:
+        yield from (f" {line}" for line in a[start:i])
+        yield from (f"-{line}" for line in a[i:j])
+        yield from (f"+{line}" for line in b[k:m])
+        start = j
+    yield from (f" {line}" for line in a[start : start + after])
+
+
+def _describe_range(start: int, end: int) -> str:
+    """Lines of a file, as the head of a hunk names them."""
+    size = end - start
+    return str(end) if size == 1 else f"{start + 1 if size else start},{size}"
 
 
 def _split_lines(content: bytes | None) -> list[str]:
