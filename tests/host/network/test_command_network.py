@@ -38,7 +38,7 @@ import sys, urllib.request
 failed = 0
 for url in sys.argv[1:]:
     try:
-        urllib.request.urlopen(url, timeout=5)
+        urllib.request.urlopen(url, timeout=50)
     except OSError:
         failed = 1
 sys.exit(failed)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll.host.sandbox.git import baseline, restore
 from toolroll.host.sandbox.git.baseline import Baseline, take_baseline
 from toolroll.host.sandbox.git.restore import Restorer
@@ -294,10 +295,10 @@ def test_a_worktree_can_be_removed(repository: Path, tmp_path: Path) -> None:
 
 
 def test_no_descriptor_is_left(repository: Path) -> None:
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for script in ("true", "rm -rf .git"):
         restored(repository, script)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 SWAPPER = """
