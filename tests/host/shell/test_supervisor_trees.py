@@ -34,7 +34,7 @@ from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCom
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]
 
-RUNS = 3
+RUNS = 2
 # SLEEP becomes a command that can be known by its arguments, however its environment is changed. In the end each
 # script waits for a line, and the number says how many such commands there must be before it is ended.
 SHAPES = {
