@@ -337,13 +337,15 @@ def rounds(seconds: float) -> Iterator[int]:
 
 
 def test_a_process_left_behind_leads_nowhere(repository: Path, outside: Path) -> None:
-    before, swapped, number = look(outside), 0, 0
-    for number in rounds(2):
+    before, swapped = look(outside), 0
+    for number in rounds(50):
         with kept(repository) as (_, restorer):
             (repository / ".git" / "config").write_text(f"# {number}")
             swapped += any("hooks" in sentence for sentence in restorer.put_back())
         assert look(outside) == before
-    assert min(number, swapped) > 0
+        if number >= 100 and swapped:
+            return
+    pytest.fail("the attack is too weak to prove anything")
 
 
 def test_it_would_lead_outside_if_names_were_trusted(repository: Path, outside: Path) -> None:
