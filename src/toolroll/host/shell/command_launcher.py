@@ -175,7 +175,7 @@ class CommandLauncher:
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
-        self._changes = ""
+        self._changes = self._cgroup = ""
         self._temps: str | None = None  # where temporary folders are made
         self._held = -1
 
@@ -203,6 +203,10 @@ class CommandLauncher:
         for own, known in zip(self._auto_run, base._auto_run, strict=True):
             own.start_from(known)
         self._identity, self._changes, self._temps = base._identity, changes, base._temps
+
+    def join_group(self, cgroup: str) -> None:
+        """Start commands in this control group."""
+        self._cgroup = cgroup
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
@@ -430,15 +434,12 @@ class CommandLauncher:
 
         workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
+        own: dict[str, Any] = {"network": self._policy.network is True, "cgroup": self._cgroup}
         if writes == "nothing":
-            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
+            access = AccessRules((temp,), (*read, *workspace), **own)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        own: dict[str, Any] = {
-            "alias": self._root.alias,
-            "changes": self._changes,
-            "network": self._policy.network is True,
-        }
+        own |= {"alias": self._root.alias, "changes": self._changes}
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
