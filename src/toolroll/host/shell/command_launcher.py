@@ -239,7 +239,7 @@ class CommandLauncher:
         try:
             watched.begin()
             (first, proxy), began = self._first_environment(argv, writes), time.time()
-            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            env, given = combine_variables(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
@@ -448,8 +448,11 @@ class CommandLauncher:
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
 
 
-def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
+def combine_variables(
+    first: Mapping[str, str], exported: Mapping[str, str | None], more: Mapping[str, str | None]
+) -> dict[str, str]:
+    """The variables of a command: later ones replace earlier ones, and None unsets one."""
+    return {name: value for name, value in {**first, **exported, **more}.items() if value is not None}
 
 
 class _CommandWatch:
