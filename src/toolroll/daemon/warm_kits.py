@@ -11,13 +11,14 @@ import msgspec
 from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
+from toolroll.steps import PathLocks, Step
 
 _MAX_BASES = 4  # kits whose engines are kept; each has an index and language servers
 _ENGINE_VARIABLES = ("PATH", "VIRTUAL_ENV")  # they decide which programs an engine finds
 
 
 class WarmKit(Kit):
-    """A kit for one call, with a session of its own, on the engines and jobs of another kit.
+    """A kit for one call, with a session of its own, on the engines, jobs and path locks of another kit.
 
     `close` keeps it open for the jobs that it has started.
     """
@@ -25,6 +26,10 @@ class WarmKit(Kit):
     def __init__(self, base: Kit, session: str | None, kits: WarmKits) -> None:
         self._kits, self._warm, self.base = kits, base._services, base
         super().__init__(base.workspace, session=session, settings=base.settings)
+
+    def _build_steps(self) -> tuple[Step, ...]:
+        [shared] = (one for one in self.base._steps if isinstance(one, PathLocks))
+        return tuple(shared if isinstance(one, PathLocks) else one for one in super()._build_steps())
 
     def has_jobs(self) -> bool:
         """Whether jobs that it has started are still known, so that their output is needed."""

@@ -91,10 +91,10 @@ class Shell:
         self.environment, self.programs = environment, launcher  # which finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits, self._table = limits, guard.policy.commands or table
-        self._launcher = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
-        self.dial = self._launcher.dial  # reaches what commands serve
-        self.share_temp = self._launcher.share_temp  # one /tmp for all commands
-        self.find_out, self.start_from = self._launcher.find_out, self._launcher.start_from  # for forks
+        self._launcher = own = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
+        self.dial = own.dial  # reaches what commands serve
+        self.share_temp = own.share_temp  # one /tmp for all commands
+        self.find_out, self.start_from, self.join_group = own.find_out, own.start_from, own.join_group  # for forks
         self._capture, self._lock = capture, threading.Lock()
         # Shared by the copies that `on` makes: none or one, and what each shell remembers.
         self._jobs: list[Jobs] = []
