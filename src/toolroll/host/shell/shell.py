@@ -24,7 +24,6 @@ from toolroll.host.shell.command_launcher import (
     StartedCommand,
     Word,
     Writes,
-    combine_variables,
     display_word,
     prepare_words,
 )
@@ -172,7 +171,7 @@ class Shell:
             ran = self._run_job(argv, text, **how) if background else self._run_program(argv, seconds=seconds, **how)
             found = report.read() if report else None
         if reports and report is None and ran.outcome == "exited":
-            found = ran.launched.cwd, combine_variables(ran.launched.first, own, used)
+            found = ran.launched.cwd, environment.combine(ran.launched.first, own, used)
         if found is not None:
             withheld = {name: value for name, value in variables.items() if name not in used}
             notes += self._remember(choice, os.path.normpath(here), found, ({**ran.launched.first, **own}, withheld))
