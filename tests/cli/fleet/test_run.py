@@ -82,7 +82,9 @@ def test_the_progress_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest
             log.add(FleetResult("one", "passed"))
             log.add(FleetResult("two", "failed"))
         terminal.flush()
-        shown = os.read(master, 10_000).decode()
+        shown = ""
+        while not shown.endswith("\n"):  # it may come in parts
+            shown += os.read(master, 10_000).decode()
     os.close(master)
     rate = r"[\d.]+/s\x1b\[K"
     assert re.fullmatch(rf"\r2/3 tasks, 0 not passed, {rate}\r3/3 tasks, 1 not passed, {rate}\r\n", shown)
