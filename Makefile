@@ -93,12 +93,15 @@ stories: $(VENV)/.dev-stamp ## tell all stories of the console in a real Chromiu
 # Some frameworks leave sockets and event loops open, which the tests of toolroll itself must not.
 IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
-adapters: adapters-requirements adapters-deepagents adapters-verifiers ## run the adapters with the real agent frameworks, in environments of their own
+adapters: adapters-requirements adapters-deepagents adapters-harbor adapters-verifiers ## run the adapters with the real agent frameworks, in environments of their own
 
 adapters-requirements: TESTED := tests/adapters
 adapters-%: TESTED = tests/adapters/test_$*.py
+# harbor needs Python 3.12: the newest one of this machine.
+adapters-harbor: FRAMEWORK_PYTHON = $(shell requirements/pythons | sed -n '$$s/^[^:]*://p')
+adapters-%: FRAMEWORK_PYTHON = $(BIN)/python
 adapters-%: $(READY)
-	$(UV) venv --quiet --allow-existing --python $(BIN)/python .venv-adapters-$*
+	$(UV) venv --quiet --allow-existing --python $(FRAMEWORK_PYTHON) .venv-adapters-$*
 	$(UV) pip install --quiet --python .venv-adapters-$*/bin/python --require-hashes -r tests/adapters/$*.txt
 	@# Without a plugin that comes with langchain-tests and wants to be configured.
 	PYTHONPATH=$(CURDIR)/src .venv-adapters-$*/bin/python -m pytest -m "slow or not slow" -rs -p no:asyncio $(IGNORE_LEAKS) $(TESTED)

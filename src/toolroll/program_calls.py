@@ -113,12 +113,13 @@ class ProgramCalls(ABC):
             token.cancel()
             raise
 
-    def share_temp(self) -> bool:
+    def share_temp(self, folders: Sequence[str] = (), *, workspace: str = "") -> bool:
         """Give all commands of this kit one `/tmp`, until it is closed; False where each keeps its own.
 
-        To be called before the first command. It needs bubblewrap, and a workspace that is not beneath `/tmp`.
+        To be called before the first command. It needs bubblewrap, and a workspace that is not beneath `/tmp`. With
+        `/tmp` they get an empty folder at each absolute path of `folders`, and the workspace also at that path.
         """
-        return self.context().shell.share_temp()
+        return self.context().shell.share_temp(folders, workspace)
 
     def read_bytes(self, path: str) -> bytes:
         """The whole content of a file; it then counts as seen."""

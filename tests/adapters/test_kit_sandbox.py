@@ -9,6 +9,7 @@ import pytest
 
 from toolroll import Kit, Policy
 from toolroll.adapters.kit_sandbox import KitSandbox
+from toolroll.result import ToolError
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +156,34 @@ def test_nothing_is_left_of_its_own_folder():
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert not place.exists()
     assert not os.path.exists(temp)
+
+
+def test_folders_at_paths_of_their_own(shared_temp):
+    with KitSandbox(at="/srv/work", folders=("/tests",), policy=Policy()) as own:
+        os.makedirs(f"{own.workspace}/.git/hooks")
+        own.write("/tests/deep/f", b"f")
+        done = own.run("cat /tests/deep/f; echo g > g; touch /srv/work/.git/hooks/h /srv/new /new", cwd="/srv/work")
+        assert (done.stdout, done.code) == (b"f", 1)
+        assert done.stderr.count(b"Read-only file system") == 3  # the workspace is guarded by either name
+        assert own.read("g") == own.read("/srv/work/g") == b"g\n"
+        assert not Path("/srv/work").exists()
+
+
+@pytest.mark.parametrize(
+    ("at", "folders", "said"),
+    [
+        ("/app", ("/app/x",), "The workspace cannot be at '/app': commands have '/app/x' there"),
+        ("/", (), "The workspace cannot be at '/': commands have '/tmp' there"),
+        ("/app/../x", (), "'/app/../x' is no plain absolute path"),
+        ("/app", ("/usr/x",), "No folder can be shown at '/usr/x': commands have '/usr' there"),
+        ("/app", ("/a", "/a/b"), "No folder can be shown at '/a/b': commands have '/a' there"),
+    ],
+)
+def test_a_folder_at_a_path_that_is_taken(shared_temp, at, folders, said):
+    with pytest.raises(ToolError, match=said), KitSandbox(at=at, folders=folders) as own:
+        own.run("true")
+
+
+def test_a_path_of_its_own_needs_a_shared_temporary_folder(ws):
+    with pytest.raises(OSError, match="'/app' needs bubblewrap"):
+        KitSandbox(ws, at="/app")

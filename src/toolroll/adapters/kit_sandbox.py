@@ -46,11 +46,18 @@ class KitSandbox:
     """Runs commands and reads and writes files in one workspace. Failures are those of Python: OSError and its kinds.
 
     The workspace is a kit's, which stays open; or a folder, with options of `Kit`; or by default an empty folder, which
-    is removed by `close`. With `fork` it is a fork of that, which `close` drops.
+    is removed by `close`. With `fork` it is a fork of that, which `close` drops. Commands have it at the absolute path
+    `at` too, and empty folders at `folders`, all as long as `/tmp`: OSError where that cannot be.
     """
 
     def __init__(
-        self, workspace: Kit | str | os.PathLike[str] | None = None, *, fork: bool = False, **options: Any
+        self,
+        workspace: Kit | str | os.PathLike[str] | None = None,
+        *,
+        fork: bool = False,
+        at: str = "",
+        folders: Sequence[str] = (),
+        **options: Any,
     ) -> None:
         with ExitStack() as closing:
             if isinstance(workspace, Kit):
@@ -63,7 +70,9 @@ class KitSandbox:
                 self.kit = closing.enter_context(self.kit.fork())
                 names.append(self.kit.workspace)
             self._names = names
-            self._shares_temp = self.kit.share_temp()
+            self._shares_temp = self.kit.share_temp(folders, workspace=at)
+            if at and not self._shares_temp:
+                raise OSError(errno.ENOTSUP, f"{at!r} needs bubblewrap, and folders of toolroll outside /tmp")
             self._closing = closing.pop_all()
 
     @property

@@ -39,7 +39,7 @@ ACTOR = """
 import os
 from toolroll.host.fleet.node_processes import NodeProcesses
 node = NodeProcesses()
-number = node.start("import sys; print(1, flush=True); sys.stdin.read(); open(%r, 'w').close()")
+number = node.start("import os, sys; os.write(1, b'1'); sys.stdin.read(); open(%r, 'w').close()")
 node.read(number, 10)
 node._all[number].process.kill()
 os._exit(0)

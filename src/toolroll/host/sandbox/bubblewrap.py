@@ -29,6 +29,7 @@ from toolroll.host.runtime.launcher import (
 )
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.sandbox.mount_plan import (
+    check_shown,
     cover_words,
     is_visible,
     plan_covers,
@@ -116,7 +117,7 @@ class Bubblewrap(Sandbox):
         self._slim: dict[tuple[str, ...], SlimMounts | None] = {}
         self._slim_lock = threading.Lock()
         self._resolver = ""
-        self._temp = ""
+        self._shown: tuple[tuple[str, str], ...] = ()
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
@@ -124,9 +125,10 @@ class Bubblewrap(Sandbox):
         other._lock, other._shares = threading.Lock(), True
         return other
 
-    def show_as_temp(self, folder: str) -> None:
-        """Give all commands this folder as `/tmp`; none of theirs may be beneath `/tmp`."""
-        self._temp = folder
+    def show_folders(self, folders: Mapping[str, str], alias: str) -> None:
+        """Give all commands these folders, by the paths where they are to be; none of theirs may be beneath those."""
+        check_shown(folders, alias)
+        self._shown = tuple(folders.items())
 
     def close(self) -> None:
         """Let go of what the commands of the group share."""
@@ -170,6 +172,7 @@ class Bubblewrap(Sandbox):
                 {},
                 how.streams,
                 (*how.pass_fds, filtering, arguments, *fds, *more),
+                cgroup=how.cgroup,
             )
 
     def _out_of_reach(self, access: AccessRules) -> None:
@@ -260,7 +263,7 @@ class Bubblewrap(Sandbox):
         for path in access.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return plan_mounts(access.write, access.read, visible_system(access), self._sized, self._temp)
+        return plan_mounts(access.write, access.read, visible_system(access), self._sized, self._shown)
 
     def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
         """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""

@@ -33,17 +33,35 @@ def visible_system(access: AccessRules) -> System:
 
 @lru_cache(maxsize=32)
 def plan_mounts(
-    write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool, temp: str = ""
+    write: tuple[str, ...],
+    read: tuple[str, ...],
+    own: System,
+    sized: bool,
+    shown: tuple[tuple[str, str], ...] = (),
 ) -> tuple[str, ...]:
     """The arguments that build what a command with this access sees, outer mounts first.
 
-    With `temp`, that folder is at `/tmp` in place of an empty one. Nothing else may be mounted beneath `/tmp` then: a
-    command could move the folders above such a mount.
+    `shown` are paths with the folder that is there, `/tmp` among them in place of an empty one. Nothing else may be
+    mounted beneath them: a command could move the folders above such a mount.
     """
     found = _plan(write, read, own, sized)
-    if temp:
-        found[_TEMP] = ("--bind", temp, _TEMP)
+    for path, folder in shown:
+        taken = next((one for one in found if path != _TEMP and (is_beneath(one, path) or is_beneath(path, one))), None)
+        if taken is not None:
+            raise ToolError(ErrorCode.EXECUTION, f"No folder can be shown at {path!r}: commands have {taken!r} there.")
+        found[path] = ("--bind", folder, path)
     return tuple(word for path in sorted(found, key=lambda one: one.split("/")) for word in found[path])
+
+
+def check_shown(paths: Iterable[str], alias: str) -> None:
+    """Raise ToolError unless folders can be shown at these paths, and the workspace, if named, at `alias`."""
+    others = tuple(paths)
+    for path in (*others, *filter(None, (alias,))):
+        if not path.startswith("/") or os.path.normpath(path) != path:
+            raise ToolError(ErrorCode.VALIDATION, f"{path!r} is no plain absolute path, such as '/tests'.")
+    clash = next((one for one in others if alias and (is_beneath(one, alias) or is_beneath(alias, one))), None)
+    if clash is not None:
+        raise ToolError(ErrorCode.VALIDATION, f"The workspace cannot be at {alias!r}: commands have {clash!r} there.")
 
 
 def _plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
+from toolroll.policy import environment
 from toolroll.policy.limits import Limits
 from toolroll.policy.network import credential_variables
 from toolroll.result import ErrorCode, ToolError
@@ -172,10 +173,12 @@ class CommandLauncher:
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
         self._shares_temp = False
+        self._alias = ""
+        self._folders: list[str] = []
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
-        self._changes = ""
+        self._changes = self._cgroup = ""
         self._temps: str | None = None  # where temporary folders are made
         self._held = -1
 
@@ -203,6 +206,10 @@ class CommandLauncher:
         for own, known in zip(self._auto_run, base._auto_run, strict=True):
             own.start_from(known)
         self._identity, self._changes, self._temps = base._identity, changes, base._temps
+
+    def join_group(self, cgroup: str) -> None:
+        """Start commands in this control group."""
+        self._cgroup = cgroup
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
@@ -239,7 +246,7 @@ class CommandLauncher:
         try:
             watched.begin()
             (first, proxy), began = self._first_environment(argv, writes), time.time()
-            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
@@ -302,18 +309,19 @@ class CommandLauncher:
             if self._temp is None:
                 import tempfile
 
-                from toolroll.policy import environment
-
                 self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=self._temps)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
                 self._env = {**own, **self._network.open(self.sandbox, self._temp)}
             return self._temp
 
-    def share_temp(self) -> bool:
+    def share_temp(self, folders: Sequence[str] = (), workspace: str = "") -> bool:
         """Show the temporary folder as `/tmp` to all commands; False where that cannot be done.
 
         It needs bubblewrap, a workspace and a cache folder that are not beneath `/tmp`, and to be the first use.
+        Commands then have an empty folder of their own at each path of `folders`, and the workspace at `workspace`.
         """
+        import tempfile
+
         from toolroll.host.files.system import real
         from toolroll.host.runtime.launcher import is_beneath
         from toolroll.host.runtime.user_folders import make_cache_dir
@@ -324,11 +332,14 @@ class CommandLauncher:
             if isinstance(made, Bubblewrap) and self._temp is None:
                 with suppress(OSError):  # a home that cannot be written to
                     place = make_cache_dir("tmp")
-                    shown = (*self._root.folders, self._root.alias, real(place) or place)
+                    alias = workspace or self._root.alias
+                    shown = (*self._root.folders, alias, real(place) or place)
                     if not any(is_beneath(one, temp) for one in shown for temp in _TEMPS):
                         self._hold(place)
-                        made.show_as_temp(self.temp())
-                        self._shares_temp = True
+                        self._folders = [tempfile.mkdtemp(dir=self._temps) for _ in folders]
+                        own = dict(zip(folders, self._folders, strict=True))
+                        made.show_folders({"/tmp": self.temp(), **own}, alias)
+                        self._shares_temp, self._alias = True, alias
             return self._shares_temp
 
     def variables(self) -> Mapping[str, str]:
@@ -352,7 +363,8 @@ class CommandLauncher:
 
             process_registry().rest()
             # What a command has made unremovable stays where temporary files are swept anyway.
-            shutil.rmtree(temp, ignore_errors=True)
+            for one in (temp, *self._folders):
+                shutil.rmtree(one, ignore_errors=True)
         if self._held >= 0:
             with suppress(OSError):
                 os.rmdir(self._temps or "")
@@ -430,15 +442,12 @@ class CommandLauncher:
 
         workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
+        own: dict[str, Any] = {"network": self._policy.network is True, "cgroup": self._cgroup}
         if writes == "nothing":
-            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
+            access = AccessRules((temp,), (*read, *workspace), **own)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        own: dict[str, Any] = {
-            "alias": self._root.alias,
-            "changes": self._changes,
-            "network": self._policy.network is True,
-        }
+        own |= {"alias": self._alias or self._root.alias, "changes": self._changes}
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
@@ -446,10 +455,6 @@ class CommandLauncher:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
-
-
-def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
 
 
 class _CommandWatch:
