@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.host.shell.shell import Shell
     from toolroll.steps import Proceed, Step
+    from toolroll.wording import DialectWording
 
 _OF_CALLS = tuple(one.name for one in fields(Limits))
 _OF_LEASES = ("disk_bytes", "seconds", "cpus")
@@ -61,6 +62,10 @@ class Lease(ForkedKit):
     def _is_indexed(self) -> bool:
         """Whether what is known of the base is known of it."""
         return bool(self._upper) and self._pool.index is not None
+
+    def _make_wording(self, choice: str) -> DialectWording:
+        has_more = self._added or self._pool._added
+        return super()._make_wording(choice) if has_more else self._pool.wording(choice)
 
     def _open_search(self) -> Search:
         from toolroll.host.fleet.lease_search import LeaseIndex

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from toolroll.fleet.lease import Lease
@@ -45,6 +45,7 @@ class PoolKit(Kit):
         self.disk = DiskWatch()
         self.frozen_ns = time.time_ns()
         self.found: FoundCandidates = {}
+        self.wording = cache(self._make_wording)  # that of leases too
         self._why_no_groups = "its control group has no controller for cpu"
         of_calls = {name: value for name, value in limits.items() if name in Limits.__slots__}
         if (disk := self.lease_limits.disk_bytes) is not None:

@@ -142,10 +142,10 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
     Anything could be written there, under the name of a module that is imported later. Modules that are
     imported already stay. `locked` are paths that no tool or command changes.
     """
-    kept, workspace = _runs_from(), os.path.realpath(workspace)
+    kept, workspace = _runs_from(), _find_real(workspace)
 
     def stays(entry: str) -> bool:
-        there = os.path.realpath(entry or ".")
+        there = _find_real(entry or ".")
         apart = not (is_beneath(there, workspace) or is_beneath(workspace, there))
         return apart or there in kept or any(is_beneath(there, one) for one in locked or kept)
 
@@ -157,7 +157,7 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
 
 def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False) -> Trust:
     """What is locked and hidden in a workspace; WorkspaceError for a folder that must not be one."""
-    here, homes = os.path.realpath(workspace), _homes()
+    here, homes = _find_real(workspace), _homes()
     is_wide = any(is_beneath(home, here) for home in homes)
     settings = [user_folders.config_dir(), user_folders.state_dir()]
     _check(here, settings, refused=is_wide and not wide)
@@ -166,7 +166,7 @@ def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False)
     hide = [one for path in own for one in _trail(path)]
     if is_wide:
         lock, hide = [*lock, *_system_folders(here)], [*hide, *_secrets(here, homes)]
-    return Trust(here, lock, hide, map(os.path.realpath, own))
+    return Trust(here, lock, hide, map(_find_real, own))
 
 
 def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:
@@ -177,7 +177,7 @@ def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:
             f"The workspace {here!r} {what}: name a folder for the work (Kit('DIR'), or -C DIR), or say that you mean "
             "it (Policy(wide=True), or --wide)."
         )
-    within = any(is_beneath(here, one) for one in (*_imports(), *map(os.path.realpath, settings)))
+    within = any(is_beneath(here, one) for one in (*_imports(), *map(_find_real, settings)))
     if within or here in _runs_from():
         raise WorkspaceError(
             f"toolroll itself lives in the workspace {here!r}, so nothing in it could be changed safely: name another "
@@ -215,9 +215,27 @@ def _prefixes() -> Iterator[str]:
     yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
 
 
+def _find_real(path: str) -> str:
+    """The same as `os.path.realpath`, by the kernel where it knows the path: that takes a tenth of the time."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            found = os.readlink(f"/proc/self/fd/{fd}")
+        finally:
+            os.close(fd)
+    except (OSError, AttributeError):  # it is not there, or not Linux
+        found = ""
+    is_clear = found.startswith("/") and not found.endswith(" (deleted)")
+    return found if is_clear else os.path.realpath(path)
+
+
 def _trail(path: str) -> Iterator[str]:
     """Where a path really leads, and where each link on the way to it really is."""
-    here, todo, links = "/", list(reversed(components(os.path.abspath(path)))), 0
+    path = os.path.abspath(path)
+    if _find_real(path) == path:
+        yield path
+        return
+    here, todo, links = "/", list(reversed(components(path))), 0
     while todo:
         name = todo.pop()
         if name == "..":
@@ -251,7 +269,7 @@ def _homes() -> set[str]:
         import pwd
 
         found |= {pwd.getpwuid(user).pw_dir for user in (os.getuid(), os.geteuid())}
-    return {os.path.realpath(one) for one in found if os.path.isabs(one)} | {"/"}
+    return {_find_real(one) for one in found if os.path.isabs(one)} | {"/"}
 
 
 def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:

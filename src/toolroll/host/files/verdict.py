@@ -23,7 +23,7 @@ _MOST_TOML_BYTES = 64_000  # its parser is slow
 _MOST_REMEMBERED = 64  # texts: the one after a change is looked at again for its verdict, and is the next one before
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
-_PART = re.compile(rb"(?<=\n\n)(?=@|class |def |async def )")
+_PART = re.compile(rb"\n\n(?=@|class |def |async def )")
 _CODING = re.compile(rb"[^\n]*\n?[^\n]*coding")
 _FUTURES = 0x1C00000  # the flags of `annotations`, and of two others, that hold for all of a file
 _MOST_PARTS = 10_000

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -300,6 +300,9 @@ class Workspace(FileReader):
 
     def _stage(self) -> int | None:
         try:
+            with suppress(FileNotFoundError):
+                if not self.root.others and os.stat(self.state.path).st_dev != os.fstat(self.root.fd).st_dev:
+                    return None
             stage = self.state.folder("stage")
             if stage not in self._swept:
                 self._swept.add(stage)

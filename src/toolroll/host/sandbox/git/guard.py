@@ -131,9 +131,15 @@ class GitGuard:
         self._restored: deque[float] = deque(maxlen=_MAX_RESTORES)
         self._recovered: list[str] = []
         self._make_vault: Callable[[int, int], Vault] = Vault
+        self._is_shared = True
 
     def start_from(self, known: Baseline, make_vault: Callable[[int, int], Vault]) -> None:
-        """For a fork of a frozen workspace: its files need not be read again, nor objects be kept as usual."""
+        """For a fork of a frozen workspace: its files need not be read again, nor objects be kept as usual.
+
+        Nobody else uses its repository while a command runs, and after a kill there is no fork: what was changed is put
+        back at the end of each command, without a watch.
+        """
+        self._is_shared = False
         device, stamped = os.fstat(self._root.fd).st_dev, known.entries.items()
         entries = {at: replace(one, stamp=(*one.stamp[:1], device, *one.stamp[2:])) for at, one in stamped if one.stamp}
         self._baseline, self._make_vault = Baseline(entries=entries), make_vault
@@ -158,7 +164,7 @@ class GitGuard:
             guarded.add(self._recovered)
             self._recovered = []
             self._running.add(guarded)
-            if self._guards:
+            if self._guards and self._is_shared:
                 self._start_watch()
             return guarded
 
@@ -244,7 +250,8 @@ class GitGuard:
                 if not self._is_unchanged():
                     self._set(take_baseline(self._root.fd, self._baseline))
                 vault.refresh(self._baseline.repositories)
-                self._write()
+                if self._is_shared:
+                    self._write()
             else:
                 self._set(self._read() or take_baseline(self._root.fd))
                 self._seen = None  # what is there now may be different already
