@@ -17,13 +17,14 @@ _OPTIONS = ("--sandbox", "none")
 
 
 @pytest.fixture
-def daemon(start, here, tmp_path, monkeypatch):
+def begin(start, tmp_path, monkeypatch):
+    """Starts the daemon, in the test itself: after its setup pytest puts other streams in place of the daemon's."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "state" / "config"))
-    return start(*_OPTIONS)
+    return lambda: start(*_OPTIONS)
 
 
 @pytest.fixture
-def connect(daemon, here, tmp_path):
+def connect(here, tmp_path):
     """Start `toolroll mcp` as a client does, while a daemon runs."""
 
     @contextmanager
@@ -50,8 +51,8 @@ def talk(pipes, here):
     return told, asked, status, pipes.other, pipes.answers, pipes.process.stderr.read().decode()
 
 
-def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypatch):
-    found = []
+def test_a_session_is_as_without_the_daemon(connect, begin, put, here, monkeypatch):
+    daemon, found = begin(), []
     for switch in ("auto", "off"):
         put({"a.txt": "hello\n"})
         (here / "begun").unlink(missing_ok=True)
@@ -69,8 +70,9 @@ def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypa
 
 
 @pytest.mark.parametrize("end", ["input", "kill", "signal", "stop"])
-def test_a_session_ends_with_its_client_and_with_the_daemon(connect, daemon, by_daemon, here, end):
+def test_a_session_ends_with_its_client_and_with_the_daemon(connect, begin, by_daemon, here, end):
     """Its commands and jobs end too; others see its jobs meanwhile."""
+    daemon = begin()
     with connect() as pipes:
         pipes.start()
         pipes.call("bash", command="echo $$ > job; exec sleep 600", background=True)
