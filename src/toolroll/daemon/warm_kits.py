@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
+from toolroll.host.approval.request import Approver
 from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
@@ -23,9 +25,9 @@ class WarmKit(Kit):
     `close` keeps it open for the jobs that it has started.
     """
 
-    def __init__(self, base: Kit, session: str | None, kits: WarmKits) -> None:
+    def __init__(self, base: Kit, kits: WarmKits, **options: Any) -> None:
         self._kits, self._warm, self.base = kits, base._services, base
-        super().__init__(base.workspace, session=session, settings=base.settings)
+        super().__init__(base.workspace, settings=base.settings, **options)
 
     def _build_steps(self) -> tuple[Step, ...]:
         [shared] = (one for one in self.base._steps if isinstance(one, PathLocks))
@@ -56,10 +58,10 @@ class WarmKits:
         self._used: list[WarmKit] = []
         self._kept: list[WarmKit] = []
 
-    def open(self, workspace: str, settings: Settings, session: str | None) -> WarmKit:
+    def open(self, workspace: str, settings: Settings, session: str | None, approve: Approver | None) -> WarmKit:
         """A kit for one call; as `Kit`, ValueError and OSError for a workspace that cannot be opened."""
         with self._lock:
-            made = WarmKit(self._find_base(workspace, settings), session, self)
+            made = WarmKit(self._find_base(workspace, settings), self, session=session, approve=approve)
             self._used.append(made)
         self._watch(made)
         return made
