@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll.host.sandbox.git import baseline, restore
 from toolroll.host.sandbox.git.baseline import Baseline, take_baseline
 from toolroll.host.sandbox.git.restore import Restorer
@@ -294,10 +295,10 @@ def test_a_worktree_can_be_removed(repository: Path, tmp_path: Path) -> None:
 
 
 def test_no_descriptor_is_left(repository: Path) -> None:
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for script in ("true", "rm -rf .git"):
         restored(repository, script)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 SWAPPER = """
@@ -336,13 +337,15 @@ def rounds(seconds: float) -> Iterator[int]:
 
 
 def test_a_process_left_behind_leads_nowhere(repository: Path, outside: Path) -> None:
-    before, swapped, number = look(outside), 0, 0
-    for number in rounds(2):
+    before, swapped = look(outside), 0
+    for number in rounds(50):
         with kept(repository) as (_, restorer):
             (repository / ".git" / "config").write_text(f"# {number}")
             swapped += any("hooks" in sentence for sentence in restorer.put_back())
         assert look(outside) == before
-    assert min(number, swapped) > 0
+        if number >= 100 and swapped:
+            return
+    pytest.fail("the attack is too weak to prove anything")
 
 
 def test_it_would_lead_outside_if_names_were_trusted(repository: Path, outside: Path) -> None:
