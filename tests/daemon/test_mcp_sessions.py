@@ -19,14 +19,12 @@ _OPTIONS = ("--sandbox", "none")
 
 
 @pytest.fixture
-def daemon(start, here, tmp_path, monkeypatch):
+def connect(here, tmp_path, monkeypatch):
+    """Start `toolroll mcp` as a client does.
+
+    A test starts its daemon itself: after the fixtures, pytest puts its own streams in the place of the daemon's.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "state" / "config"))
-    return start(*_OPTIONS)
-
-
-@pytest.fixture
-def connect(daemon, here, tmp_path):
-    """Start `toolroll mcp` as a client does, while a daemon runs."""
 
     @contextmanager
     def open_session(*words):
@@ -53,8 +51,8 @@ def talk(pipes, here):
     return told, asked, status, pipes.other, pipes.answers, pipes.process.stderr.read().decode()
 
 
-def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypatch):
-    found = []
+def test_a_session_is_as_without_the_daemon(connect, start, put, here, monkeypatch):
+    daemon, found = start(*_OPTIONS), []
     for switch in ("auto", "off"):
         put({"a.txt": "hello\n"})
         (here / "begun").unlink(missing_ok=True)
@@ -72,8 +70,9 @@ def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypa
 
 
 @pytest.mark.parametrize("end", ["input", "kill", "signal", "stop"])
-def test_a_session_ends_with_its_client_and_with_the_daemon(connect, daemon, by_daemon, here, end):
+def test_a_session_ends_with_its_client_and_with_the_daemon(connect, start, by_daemon, here, end):
     """Its commands and jobs end too; others see its jobs meanwhile."""
+    daemon = start(*_OPTIONS)
     with connect() as pipes:
         pipes.start()
         pipes.call("bash", command="echo $$ > job; exec sleep 600", background=True)
