@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.waiting import until
 from toolroll import Effect, ErrorCode, Kit
 from toolroll.agent.approval import (
     CHOICES,
@@ -113,6 +115,20 @@ def test_for_the_session(asked: Any, put: Put) -> None:
     assert kit.call("write", {"path": "a.txt", "content": "y"}).ok
     assert kit.call("write", {"path": "a.txt", "content": "z"}).ok
     assert len(questions) == 1
+
+
+def test_the_terminal_asks_one_after_the_other_and_not_about_what_is_settled(open_kit: Any) -> None:
+    approvals, shown = WaitingApprovals(), list[str]()
+
+    def ask(question: ApprovalPrompt, _withdrawn: CancelToken) -> str:
+        shown.append(question.text)
+        until(lambda: len(approvals.all()) == 3)  # all wait at once, for whoever answers
+        return "s"
+
+    kit = open_kit(policy="ask", approve=make_approver(lambda: kit, ask, approvals, CancelToken()))
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda n: kit.call("write", {"path": str(n), "content": "x"}), range(3)))
+    assert ([one.status for one in results], len(shown)) == (["success"] * 3, 1)
 
 
 def test_nobody_is_there(open_kit: Any) -> None:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,24 @@ def test_watching_needs_a_terminal(quick: Run, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", terminal)
     assert quick("approve") == (0, "Nothing waits for an answer here. --watch waits for requests.\n", "")
+
+
+def test_what_an_answer_has_settled_is_not_asked_about(
+    quick: Run, control: ControlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = replace(REQUEST, key=("tool", "write"), covers="every call of 'write'")
+    terminal = io.StringIO("s\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    with ThreadPoolExecutor() as pool:
+        asked = [
+            pool.submit(control.approvals.ask, request, CancelToken(), asker=cannot, notice=lambda _id: None)
+            for _ in range(2)
+        ]
+        until(lambda: len(control.approvals.all()) == 2)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        status, out, _ = quick("approve")
+    assert (status, out.count("write: it changes files")) == (0, 1)
+    assert sorted(str(one.result(10)) for one in asked) == ["once", "session"]
 
 
 def test_the_end_of_the_input_declines_nothing(

@@ -89,6 +89,23 @@ def test_many_calls_at_once(start, put, here):
     assert (statuses, {one.read_text() for one in here.iterdir()}) == ([0] * 20, {"done\n"})
 
 
+def test_calls_wait_for_each_other_to_change_a_file(start, put, here):
+    start()
+    put({"a.txt": "".join(f"line {number}\n" for number in range(12))})
+    statuses: list[int | None] = []
+
+    def call(number: int) -> None:
+        words = ["call", "edit", "path=a.txt", f"old=line {number}\n", "new="]
+        statuses.append(call_daemon(words, __version__))
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (statuses, (here / "a.txt").read_text()) == ([0] * 12, "")
+
+
 def test_jobs_outlive_their_call_and_end_with_the_daemon(start, by_daemon, here):
     server = start()
     assert "job 1" in by_daemon("call", "bash", "command=echo $$ > pid; sleep 600", "background=true")[1]

@@ -233,6 +233,25 @@ def test_a_question_that_was_answered_elsewhere_is_taken_back(ws, tmp_path, monk
     backend.close()
 
 
+def test_the_client_gets_the_questions_of_several_calls_and_one_answer_settles_them(ws, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    control = ControlServer(None, "mcp")
+    backend = KitBackend(lambda _folder, approve: Kit(ws, approve=approve, policy="ask"), open_control=lambda: control)
+    one = Talk(backend)
+    one.start(elicitation={})
+    for name in "ab":
+        call = {"name": "write", "arguments": {"path": name, "content": name}}
+        threading.Thread(target=one.ask, args=("tools/call", call, name), daemon=True).start()
+    until(lambda: sum("params" in each for each in one.said) == 2)
+    asked = [each for each in one.said if "params" in each]
+    assert len(control.approvals.all()) == 2
+    answer = {"action": "accept", "content": {"decision": "session"}}
+    one.send({"jsonrpc": "2.0", "id": asked[1]["id"], "result": answer})
+    until(lambda: {"a", "b"} <= {each.get("id") for each in one.said})
+    assert sorted(each.read_text() for each in ws.iterdir()) == ["a", "b"]
+    backend.close()
+
+
 def test_a_session_that_closes_answers_its_own_questions(talk, ws):
     one = talk()
     one.start(elicitation={})
@@ -430,8 +449,9 @@ def test_roots_are_asked_for_only_where_they_matter(talk, ws):
 
 
 @pytest.mark.parametrize("method", ["tools/call", "tools/list"])
-def test_a_client_that_does_not_say_that_it_is_ready_is_answered_at_once(talk, ws, method):
+def test_a_client_that_does_not_say_that_it_is_ready_is_answered_at_once(talk, ws, method, monkeypatch):
     """Without `initialized`, and without a handshake: no call waits for roots that nobody asks for."""
+    monkeypatch.setattr("toolroll.mcp.kit_backend._WAIT_S", 60.0)
     places = []
 
     def take(uris):
@@ -445,7 +465,7 @@ def test_a_client_that_does_not_say_that_it_is_ready_is_answered_at_once(talk, w
         one.ask("initialize", hello)
     started = time.monotonic()
     assert "result" in one.ask(method, {"name": "ls", "arguments": {}})[-1]
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 40
     assert places == [[ws.as_uri()] if method == "tools/call" else None]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.control.preview import preview_request
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ParallelApprover
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.cancellation import CancelToken
 
@@ -73,12 +74,12 @@ def make_approver(
         def asker(withdrawn: CancelToken) -> Answer:
             if ask is None:
                 return refuse_unasked(request)
-            with terminal:  # a question that was answered elsewhere leaves it first
-                prompt = build_prompt(request, kit())
-                while (given := parse_answer(ask(prompt, withdrawn))) is None:
-                    withdrawn.check()
+            prompt = build_prompt(request, kit())
+            while (given := parse_answer(ask(prompt, withdrawn))) is None:
+                withdrawn.check()
             return given
 
-        return approvals.ask(request, token, asker=asker, preview=lambda one: preview_request(one, kit()))
+        preview = partial(preview_request, kit=kit())
+        return approvals.ask(request, token, asker=asker, turn=terminal, preview=preview)
 
-    return approve
+    return ParallelApprover(approve)

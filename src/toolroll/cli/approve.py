@@ -74,9 +74,9 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
     while True:
         if args.watch:
             _follow(args, followed, held)
-        for id, (process, one) in _find(args).items():
-            if id in asked:
-                continue
+        # Looked up again for each: an answer may have settled others.
+        while new := next(((id, *one) for id, one in _find(args).items() if id not in asked), None):
+            id, process, one = new
             asked.add(id)
             print()
             _show(one)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolroll.catalogue import Choice
     from toolroll.daemon.warm_kits import WarmKits
-    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.daemon.request import RequestToken
     from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
 
@@ -29,7 +29,7 @@ class Caller(msgspec.Struct, frozen=True):
     """The client whose command this process carries out, where it is the daemon."""
 
     pid: int
-    token: CancelToken
+    token: RequestToken
     kits: WarmKits
 
 

@@ -1,30 +1,36 @@
-"""Kits for single calls, on engines and jobs that outlive them."""
+"""Kits for single calls and for sessions of MCP clients, on engines that outlive them."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
+from toolroll.steps import PathLocks, Step
 
 _MAX_BASES = 4  # kits whose engines are kept; each has an index and language servers
 _ENGINE_VARIABLES = ("PATH", "VIRTUAL_ENV")  # they decide which programs an engine finds
 
 
 class WarmKit(Kit):
-    """A kit for one call, with a session of its own, on the engines and jobs of another kit.
+    """A kit for one call, with a session of its own, on the engines, jobs and path locks of another kit.
 
     `close` keeps it open for the jobs that it has started.
     """
 
-    def __init__(self, base: Kit, session: str | None, kits: WarmKits) -> None:
+    def __init__(self, base: Kit, kits: WarmKits, **options: Any) -> None:
         self._kits, self._warm, self.base = kits, base._services, base
-        super().__init__(base.workspace, session=session, settings=base.settings)
+        super().__init__(base.workspace, settings=base.settings, **options)
+
+    def _build_steps(self) -> tuple[Step, ...]:
+        [shared] = (one for one in self.base._steps if isinstance(one, PathLocks))
+        return tuple(shared if isinstance(one, PathLocks) else one for one in super()._build_steps())
 
     def has_jobs(self) -> bool:
         """Whether jobs that it has started are still known, so that their output is needed."""
@@ -40,8 +46,16 @@ class WarmKit(Kit):
         super().close()
 
 
+class SessionKit(WarmKit):
+    """A kit for the session of an MCP client: its jobs end with it."""
+
+    def close(self) -> None:
+        self._services.end_shared_jobs()
+        super().close()
+
+
 class WarmKits:
-    """The kits of a daemon: one for each workspace and settings keeps engines and jobs, others are for single calls."""
+    """The kits of a daemon: one for each workspace and settings keeps engines and jobs, others are for its clients."""
 
     def __init__(self, follow: Callable[[Kit], None], watch: Callable[[Kit], None]) -> None:
         """`follow` gets each kit that keeps engines, `watch` each one that is for a call."""
@@ -54,9 +68,16 @@ class WarmKits:
     def open(self, workspace: str, settings: Settings, session: str | None) -> WarmKit:
         """A kit for one call; as `Kit`, ValueError and OSError for a workspace that cannot be opened."""
         with self._lock:
-            made = WarmKit(self._find_base(workspace, settings), session, self)
+            made = WarmKit(self._find_base(workspace, settings), self, session=session)
             self._used.append(made)
         self._watch(made)
+        return made
+
+    def open_session(self, workspace: str, settings: Settings, **options: Any) -> SessionKit:
+        """A kit for an MCP client, with these options of `Kit`; raises as `open` does."""
+        with self._lock:
+            made = SessionKit(self._find_base(workspace, settings), self, **options)
+            self._used.append(made)
         return made
 
     def take_back(self, kit: WarmKit) -> None:

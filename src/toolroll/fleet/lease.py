@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from toolroll.forked_kit import ForkedKit
+from toolroll.host.fleet.cgroups import remove_group
 from toolroll.host.fleet.lease_capture import LeaseCapture, NoVault
 from toolroll.host.fleet.lease_limits import LeaseLimits, measure_disk, over_disk
 from toolroll.host.forks.place import UPPER
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from toolroll.steps import Proceed, Step
 
 _OF_CALLS = tuple(one.name for one in fields(Limits))
+_OF_LEASES = ("disk_bytes", "seconds", "cpus")
 
 
 class Lease(ForkedKit):
@@ -37,6 +39,7 @@ class Lease(ForkedKit):
         self._pool = pool
         self._upper = os.path.join(os.path.dirname(fork.state), UPPER) if fork.kind == "overlay" else ""
         self._started = time.monotonic()
+        self._cgroup, self._copied = "", 0
 
     def _open_on_fork(self, base: Kit, fork: Fork) -> None:
         """Open the kit. A frozen base does not change, so it need not wait."""
@@ -45,11 +48,19 @@ class Lease(ForkedKit):
         Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         services = self._services
         services.root.stand_for(base.workspace)
-        if self._upper and self._pool.index is not None:
+        if not self._upper and self._pool.lease_limits.disk_bytes is not None:
+            self._copied = measure_disk(fork.path)
+        if self._pool.groups is not None or self._is_indexed:
+            cast("Deferred", services.shell).open_by(self._open_shell)
+        if self._is_indexed:
             cast("Deferred", services.search).open_by(self._open_search)
             cast("Deferred", services.capture).open_by(self._open_capture)
             services.git.start_from(self._pool.listing.git, NoVault)
-            cast("Deferred", services.shell).open_by(self._open_shell)
+
+    @property
+    def _is_indexed(self) -> bool:
+        """Whether what is known of the base is known of it."""
+        return bool(self._upper) and self._pool.index is not None
 
     def _open_search(self) -> Search:
         from toolroll.host.fleet.lease_search import LeaseIndex
@@ -61,10 +72,20 @@ class Lease(ForkedKit):
         return made
 
     def _open_shell(self) -> Shell:
-        """The shell, which need not look for the repositories in the base again."""
+        """The shell, which need not look for the repositories in the base again. With it comes the control group."""
         made = self._services.open_shell(self.dialect.profile.commands)
-        made.start_from(self._pool.launcher, self._upper)
+        if self._is_indexed:
+            made.start_from(self._pool.launcher, self._upper)
+        if self._pool.groups is not None:
+            self._cgroup = self._pool.groups.open(cast("LeaseLimits", self.limits))
+            made.join_group(self._cgroup)
         return made
+
+    def close(self) -> None:
+        super().close()
+        if self._cgroup:
+            remove_group(self._cgroup)
+            self._cgroup = ""
 
     def _open_capture(self) -> Capture:
         own = self._services
@@ -74,7 +95,8 @@ class Lease(ForkedKit):
     def _build_steps(self) -> tuple[Step, ...]:
         more = self._pool.lease_limits
         own = {name: getattr(self.limits, name) for name in _OF_CALLS}
-        self.limits = LeaseLimits(**own, disk_bytes=more.disk_bytes, seconds=more.seconds)
+        whole = {name: getattr(more, name) for name in _OF_LEASES}
+        self.limits = LeaseLimits(**own, **whole, enforced=self._pool.say_enforced())
         return (self._within_limits, self._pool.at_once, *super()._build_steps())
 
     def _within_limits(self, view: View, proceed: Proceed) -> Proceed:
@@ -98,12 +120,12 @@ class Lease(ForkedKit):
     def _watched(self, ctx: Context, arguments: dict[str, Any], proceed: Proceed, most: int, *, runs: bool) -> Any:
         """Make a call that may write, unless there is too much already; end it when there is."""
         folder = self._upper or self.workspace
-        if not runs and (used := measure_disk(folder)) > most:
+        if not runs and (used := measure_disk(folder) - self._copied) > most:
             raise over_disk(used, most)
         try:
-            with self._pool.disk.watching(ctx.call.token, folder, most):
+            with self._pool.disk.watching(ctx.call.token, folder, most + self._copied):
                 return proceed(ctx, arguments)
         except ToolError as error:
-            if error.code is ErrorCode.CANCELLED and (used := measure_disk(folder)) > most:
+            if error.code is ErrorCode.CANCELLED and (used := measure_disk(folder) - self._copied) > most:
                 raise over_disk(used, most) from error
             raise

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from toolroll.fleet.lease import Lease
+from toolroll.host.fleet.cgroups import CONTROLLERS, LeaseGroups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.fleet.lease_capture import FrozenListing
 from toolroll.host.fleet.lease_limits import DiskWatch, LeaseLimits
@@ -44,6 +45,7 @@ class PoolKit(Kit):
         self.disk = DiskWatch()
         self.frozen_ns = time.time_ns()
         self.found: FoundCandidates = {}
+        self._why_no_groups = "its control group has no controller for cpu"
         of_calls = {name: value for name, value in limits.items() if name in Limits.__slots__}
         if (disk := self.lease_limits.disk_bytes) is not None:
             of_calls = {"file_bytes": disk, "jobs": 0, **of_calls}  # the disk is watched while a call runs
@@ -68,6 +70,34 @@ class PoolKit(Kit):
             if done.code != 0:
                 said = (done.stdout + done.stderr)[-_MAX_SAID:].decode(errors="replace").strip()
                 raise ToolError(ErrorCode.EXECUTION, f"The recipe fails at {command!r} (status {done.code}): {said}")
+
+    @cached_property
+    def groups(self) -> LeaseGroups | None:
+        """The control groups of the leases; None where no group was delegated to this process."""
+        try:
+            return LeaseGroups()
+        except OSError as error:
+            self._why_no_groups = str(error.strerror)
+            return None
+
+    def say_enforced(self) -> str:
+        """How the limits of leases are enforced."""
+        if self.groups is None:
+            return "per process"
+        names = ", ".join(CONTROLLERS[one] for one in self.groups.controllers)
+        return f"cgroup: {names}; others per process"
+
+    def find_problem(self) -> str:
+        """What is said at the start of a limit that cannot be held; empty if there is none."""
+        is_held = "cpus" in self.say_enforced()  # looks for groups now, before there are leases
+        if is_held or self.lease_limits.cpus is None:
+            return ""
+        return f"the limit cpus is not held: {self._why_no_groups}"
+
+    def close(self) -> None:
+        super().close()
+        if groups := self.__dict__.pop("groups", None):
+            groups.close()
 
     def warm_up(self) -> None:
         """Index and list the base, so that no lease waits for that."""
@@ -115,9 +145,9 @@ class Fleet:
     """Leases of one base: a folder as it is now, or a repository at a commit. Also a context manager.
 
     The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and indexed. `limits` are
-    those of each lease by name: `cpu_seconds`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`. Further
-    options are those of `Kit`. The `engine` says where leases are: "local", "ssh:host1,host2", "docker:container" or
-    "kubectl:[namespace/]pod"; `problems` names what is wrong with single nodes.
+    those of each lease by name: `cpu_seconds`, `cpus`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`.
+    Further options are those of `Kit`. The `engine` says where leases are: "local", "ssh:host1,host2",
+    "docker:container" or "kubectl:[namespace/]pod"; `problems` names what is wrong with single nodes.
     """
 
     def __init__(
@@ -147,6 +177,7 @@ class Fleet:
 
             return RemotePools(engine, frozen, limits, options, self.problems)
         kit = PoolKit(frozen.path, frozen.state, limits, **options)
+        self.problems += filter(None, [kit.find_problem()])
         kit.warm_up()
         return kit
 

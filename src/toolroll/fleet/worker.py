@@ -115,7 +115,7 @@ def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
     kit = pool.lease()
     kind = kit.kind
     kit.close()
-    problems = []
+    problems = [said] if (said := pool.find_problem()) else []
     if kind != "overlay":
         problems.append(f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}")
     try:

@@ -314,11 +314,14 @@ class KitBackend:
 
     def _open(self) -> Kit:
         from toolroll.formats import mcp_result
+        from toolroll.host.approval.request import ParallelApprover
 
         if self._closed:
             raise ToolError(ErrorCode.CANCELLED, "The server has ended.")
+        # Without a control server a lasting answer does not settle what waits: then one thing is asked at a time.
+        approve: Approver = self._approve if self._open_control is None else ParallelApprover(self._approve)
         try:
-            kit = self._open_kit(self._folder, self._approve)
+            kit = self._open_kit(self._folder, approve)
         except WorkspaceError as error:
             raise WorkspaceRefusedError(ErrorCode.SECURITY, str(error)) from error
         except OSError as error:

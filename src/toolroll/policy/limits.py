@@ -53,7 +53,7 @@ class Limits:
         for one in fields(self):
             value = getattr(self, one.name)
             least = 1 if one.name in ("concurrency", "processes") else 0
-            if value is None and one.default is None:
+            if isinstance(one.default, str) or (value is None and one.default is None):
                 continue
             if not isinstance(value, int | float) or not value >= least:
                 raise ValueError(f"The limit {one.name} is {value!r}. Give a number from {least}.")

@@ -2,13 +2,14 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
 from toolroll import Effect, ToolError
 from toolroll.host.approval.guard import ApprovalRequest, CannotAskError, Consent, Guard
-from toolroll.host.approval.request import ChangedCall, Refusal
+from toolroll.host.approval.request import ChangedCall, ParallelApprover, Refusal
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
 
@@ -164,6 +165,14 @@ def test_one_answer_serves_those_who_wait_for_it(open_kit):
     for one in calls:
         one.join(20)
     assert len(seen) == 1
+
+
+def test_an_approver_of_several_at_once_gets_them_at_once(open_kit):
+    together = threading.Barrier(3)
+    kit = open_kit(policy="ask", approve=ParallelApprover(lambda _request: together.wait(10) >= 0))
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda n: kit.call("write", {"path": str(n), "content": "x"}), range(3)))
+    assert [one.status for one in results] == ["success"] * 3
 
 
 # A call that the person has changed.

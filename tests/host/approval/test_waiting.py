@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,8 +46,8 @@ def cannot(_withdrawn: CancelToken) -> Answer:
 def ask(pool: ThreadPoolExecutor, approvals: WaitingApprovals, **options: Any) -> tuple[Future[Answer], WaitingRequest]:
     """A request without an asker, so that it waits for an answer from elsewhere."""
     ready = threading.Event()
-    options = {"asker": cannot, "notice": lambda _id: ready.set(), **options}
-    future = pool.submit(approvals.ask, REQUEST, options.pop("token", CancelToken()), **options)
+    options = {"asker": cannot, "notice": lambda _id: ready.set(), "token": CancelToken(), **options}
+    future = pool.submit(approvals.ask, options.pop("request", REQUEST), options.pop("token"), **options)
     assert ready.wait(10)
     return future, approvals.all()[-1]
 
@@ -80,6 +81,31 @@ def test_several_wait_and_each_gets_its_own_answer(pool: ThreadPoolExecutor, app
     assert approvals.answer(two.id, two.digest, False)[0] == "applied"
     assert approvals.answer(one.id, one.digest, "once")[0] == "applied"
     assert (first.result(10), second.result(10)) == ("once", False)
+
+
+@pytest.mark.parametrize(
+    ("guards", "keys", "settled"),
+    [
+        ((1, 1), ("a", "a"), True),
+        ((1, 2), ("a", "a"), False),  # another kit
+        ((1, 1), ("a", "b"), False),
+        ((1, 1), ("", ""), False),  # every one is asked about
+    ],
+)
+def test_a_lasting_answer_settles_what_it_covers(
+    pool: ThreadPoolExecutor, approvals: WaitingApprovals, guards: Any, keys: Any, settled: bool
+) -> None:
+    token = CancelToken()
+    requests = [replace(REQUEST, guard=who, key=(key,) * bool(key)) for who, key in zip(guards, keys, strict=True)]
+    (first, one), (second, two) = (ask(pool, approvals, request=each, token=token) for each in requests)
+    assert approvals.answer(one.id, one.digest, "session")[0] == "applied"
+    assert first.result(10) == "session"
+    if settled:
+        assert second.result(10) == "once"
+        assert approvals.answer(two.id, two.digest, False)[0] == "late"
+    else:
+        assert approvals.all() == [two]
+        token.cancel()
 
 
 def test_an_answer_to_what_was_not_shown_is_none(pool: ThreadPoolExecutor, approvals: WaitingApprovals) -> None:

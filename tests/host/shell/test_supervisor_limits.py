@@ -30,11 +30,11 @@ def run(tmp_path: Path) -> Iterator[Run]:
     folder = os.open(tmp_path, os.O_RDONLY)
     state = State(str(tmp_path / "state"))
 
-    def begin(script: str, bounds: ResourceLimits, sandbox: Sandbox | None = None) -> RunningCommand:
+    def begin(script: str, bounds: ResourceLimits, sandbox: Sandbox | None = None, cgroup: str = "") -> RunningCommand:
         return start(
             ["bash", "-c", script],
             sandbox=sandbox or Unconfined(),
-            access=AccessRules(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),), cgroup=cgroup),
             cwd=folder,
             env={"PATH": os.environ["PATH"], "PYTHON": sys.executable},
             bounds=bounds,
@@ -74,14 +74,14 @@ for fd in held:
 time.sleep(20)
 '"""
 DEAD = "$PYTHON -c 'import os, time; [time.sleep(0.003) if os.fork() else os._exit(0) for _ in range(200)]; time.sleep(20)'"
-# Each starts two more that leave their parents, for a second at most: faster than they can be looked at.
+# All start one more that leaves its parents, eight times: faster than they can be looked at.
 BOMB = """$PYTHON -c '
 import os, time
-end = time.monotonic() + 1
-while time.monotonic() < end:
+for _ in range(8):
     if os.fork() == 0:
         os.setsid()
         os.fork() and os._exit(0)
+time.sleep(20)
 '"""
 MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
 
@@ -210,3 +210,21 @@ def test_a_flood_of_gigabytes(tmp_path: Path, script: str) -> None:
     total, grown = growth(tmp_path, script.replace("SIZE", "2000000000"))
     assert total == 2_000_000_000
     assert grown < 16
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ("sed -i 's/oom_kill 2/oom_kill 3/' memory.events; kill -9 $$", EndReason.MEMORY),
+        ("kill -9 $$", EndReason.EXITED),  # before it the kernel killed others
+        ("sed -i 's/oom_kill 2/oom_kill 3/' memory.events", EndReason.EXITED),
+    ],
+)
+def test_a_kill_of_the_kernel_for_memory_is_told(run: Run, tmp_path: Path, script: str, outcome: EndReason) -> None:
+    """The files of a control group are plain ones here."""
+    (tmp_path / "cgroup.procs").touch()
+    (tmp_path / "memory.events").write_text("oom 1\noom_kill 2\noom_group_kill 1\n")
+    ended = run(script, ResourceLimits(seconds=20), cgroup=str(tmp_path)).wait()
+    assert ended is not None
+    assert ended.outcome is outcome
+    assert (tmp_path / "cgroup.procs").read_text() == "0\n"

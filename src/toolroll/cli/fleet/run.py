@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -222,7 +222,15 @@ def _read_done(path: str) -> dict[str, FleetResult]:
 
 def _read_limits(args: Namespace) -> dict[str, Any]:
     given = {"cpu_seconds": args.cpu, "memory_bytes": args.memory, "disk_bytes": args.disk, "seconds": args.seconds}
-    return {name: _read_size(value, name) for name, value in given.items() if value}
+    limits: dict[str, Any] = {name: _read_size(value, name) for name, value in given.items() if value}
+    return limits | ({"cpus": _read_cpus(args.cpus)} if args.cpus else {})
+
+
+def _read_cpus(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (found := float(text)) < 10**6:
+            return found
+    raise UsageError(f"--cpus is {text!r}. Give a number of processors, such as 0.5.")
 
 
 def _read_size(text: str, name: str) -> int:
@@ -252,6 +260,7 @@ COMMAND = Command(
         Option(("--commit",), "Commit of the base (its folder as it is).", "COMMIT"),
         Option(("--recipe",), "Command that prepares the base; may be repeated.", "COMMAND", many=True),
         Option(("--cpu",), "CPU seconds of each process.", "S"),
+        Option(("--cpus",), "Processors of one lease, such as 0.5 (needs a delegated control group).", "N"),
         Option(("--memory",), "Memory of each command, such as 512M.", "SIZE"),
         Option(("--disk",), "What one lease may write, such as 100M.", "SIZE"),
         Option(("--seconds",), "Time of one lease.", "S"),

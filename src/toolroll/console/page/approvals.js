@@ -133,7 +133,7 @@ class Card {
   vanish() {
     if (!this.open || this.sending) return;
     const over = this.item.ends && Date.now() / 1000 >= this.item.ends - 0.5;
-    this.close("elsewhere", over ? "The time to answer ended." : "Answered elsewhere.");
+    this.close("elsewhere", over ? "The time to answer ended." : "Answered elsewhere, or settled by another answer.");
   }
 
   tick(now) {

@@ -11,6 +11,7 @@ from typing import cast
 
 from toolroll.fleet.engines.engine import WorkerPipe
 from toolroll.fleet.worker import FrozenPlace
+from toolroll.host.fleet.cgroups import prepare_groups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process, wait_for
 
@@ -69,6 +70,8 @@ class LocalEngine:
     """Workers on this machine, which use the bases where they are."""
 
     def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[LocalPool]:  # noqa: ARG002
+        with suppress(OSError):
+            prepare_groups()  # before there are workers, which would be in the way
         return [LocalPool(bases)]
 
     def close(self) -> None:

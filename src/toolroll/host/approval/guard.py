@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ from toolroll.host.approval.request import (
     CannotAskError,
     ChangedCall,
     Consent,
+    ParallelApprover,
     Refusal,
 )
 from toolroll.policy.decision import Rule, Verdict
@@ -177,13 +179,13 @@ class Guard:
         if approve is None:
             return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
-        with self._lock:
+        with nullcontext() if isinstance(approve, ParallelApprover) else self._lock:
             if self._is_granted(request):  # by the answer that was waited for
                 return Consent.GIVEN, ""
             _check_length(request)
             try:
                 # A copy, so that the approver cannot change what runs.
-                answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
+                answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments)), guard=self))
             except CannotAskError as error:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:

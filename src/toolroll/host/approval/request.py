@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -73,6 +73,8 @@ class ApprovalRequest:
     parts: tuple[tuple[str, str], ...] = ()  # of a command: the text of each, and why it is asked about
     held: str = ""  # the changes that a command has made in a fork, as a diff
     editable: bool = False  # whether the arguments are those of the whole call, so that it can be changed
+    guard: object = field(default=None, repr=False, compare=False)
+    """Who asks: a remembered answer covers its other requests with the same key, also those that wait."""
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -113,6 +115,16 @@ class ApprovalRequest:
 
 
 Approver = Callable[[ApprovalRequest], Answer]  # answers a request; raises CannotAskError when no person can be asked
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelApprover:
+    """An approver that several threads may ask at once; others are asked one thing at a time."""
+
+    ask: Approver
+
+    def __call__(self, request: ApprovalRequest) -> Answer:
+        return self.ask(request)
 
 
 def rows(text: str) -> int:

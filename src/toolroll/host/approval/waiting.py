@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from toolroll.text.escape import escape_text
 PATIENCE_S = 300.0
 _ASKED_PATIENCE_S = 86_400.0  # while a client or a terminal asks
 _TAKEN_S = 3.0  # for the call that waits, to take the answer
+_ANY_TIME = nullcontext()
 _MAX_REMEMBERED = 1_000  # ids of answered requests, for those who come late
 
 AnswerState = Literal["applied", "late", "gone", "changed", "refused"]
@@ -126,11 +128,13 @@ class WaitingApprovals:
         token: CancelToken,
         *,
         asker: Asker,
+        turn: AbstractContextManager[object] = _ANY_TIME,
         preview: Callable[[ApprovalRequest], str] = lambda _request: "",
         notice: Callable[[str], None] | None = None,
     ) -> Answer:
         """Wait for the answer of `asker`, or from elsewhere; CannotAskError when none comes.
 
+        `turn` is held while `asker` asks: the lock of a terminal, which shows one question after the other.
         When `asker` cannot ask, it is waited for one from elsewhere, if somebody is shown what waits or there is
         `notice`, which then gets the id.
         """
@@ -139,7 +143,7 @@ class WaitingApprovals:
             self._waiting[waiting.id] = waiting
         self.on_change()
         try:
-            work = threading.Thread(target=self._run_asker, args=(waiting, asker, withdrawn), daemon=True)
+            work = threading.Thread(target=self._run_asker, args=(waiting, asker, turn, withdrawn), daemon=True)
             work.start()
             self._wait(waiting, token)
             if isinstance(waiting.error, CannotAskError) and (notice is not None or self.is_watched()):
@@ -177,17 +181,25 @@ class WaitingApprovals:
         )
 
     def _give(self, waiting: _Waiting, answer: Answer) -> bool:
-        """Make this the answer of a request; False if it has one."""
+        """Make this the answer of a request, and of those that it covers too; False if it has one."""
         with self._lock:
             if waiting.answer or waiting.ended.is_set():
                 return False
             waiting.answer.append(answer)
-        waiting.came.set()
+            settled = [one for one in self._waiting.values() if _covers(waiting.request, answer, one)]
+            for one in settled:
+                one.answer.append("once")
+        for one in (waiting, *settled):
+            one.came.set()
         return True
 
-    def _run_asker(self, waiting: _Waiting, asker: Asker, withdrawn: CancelToken) -> None:
+    def _run_asker(
+        self, waiting: _Waiting, asker: Asker, turn: AbstractContextManager[object], withdrawn: CancelToken
+    ) -> None:
         try:
-            self._give(waiting, asker(withdrawn))
+            with turn:
+                if not waiting.answer:
+                    self._give(waiting, asker(withdrawn))
         except BaseException as error:  # it is raised where the request waits
             waiting.error = error
             waiting.came.set()
@@ -216,3 +228,10 @@ class WaitingApprovals:
         if waiting.error is not None:
             raise waiting.error
         raise CannotAskError(f"no answer came within {waiting.ends - waiting.asked:.0f} seconds")
+
+
+def _covers(request: ApprovalRequest, answer: Answer, other: _Waiting) -> bool:
+    """Whether an answer to a request is remembered, and would so answer another one that waits."""
+    if answer not in ("session", "always") or not request.key or other.answer or other.ended.is_set():
+        return False
+    return (request.guard, request.key) == (other.request.guard, other.request.key)

@@ -29,11 +29,13 @@ class LeaseLimits(Limits):
     """Of all that the lease has written."""
     seconds: float | None = None
     """From the start of the lease until its last call ends."""
+    cpus: float | None = None
+    """Processors that its commands may use together. Only a control group can hold that."""
+    enforced: str = "per process"
+    """How: by rlimits and a watch on the processes of each command, and a watch on the folder of the lease.
 
-    @property
-    def enforced(self) -> str:
-        """How: by rlimits and a watch on the processes of each command, and a watch on the folder of the lease."""
-        return "per process"
+    Where control groups are used, it names the limits that they enforce. The fleet sets it.
+    """
 
 
 class DiskWatch:

@@ -31,6 +31,7 @@ _NEW_USERS_AND_MOUNTS = 0x10000000 | 0x20000
 _CAPABILITIES_V3 = 0x20080522
 _ADMIN = 1 << 21
 _ALL = 0xFFFFFFFF
+_NOBODY = 65534  # whom files of users seem to belong to that a namespace does not know
 
 
 def allow_overlays() -> str:
@@ -134,14 +135,22 @@ def why_not(workspace: str, mounts: MountTable) -> str:
 
 def mount(lower: str, upper: str, work: str, target: str) -> None:
     """Show `lower` at `target`, with all changes kept in `upper`; OSError if the kernel does not."""
-    kind = "redirect_dir=on,index=off,metacopy=off" if os.geteuid() == 0 else "userxattr"
-    probe = "trusted.toolroll" if os.geteuid() == 0 else "user.toolroll"
-    with _all_rights():
-        os.setxattr(upper, probe, b"")  # without attributes the kernel mounts it, and then cannot replace a folder
-        os.removexattr(upper, probe)
+    try:
+        _try_attribute(upper, "trusted.toolroll")
+        kind = "redirect_dir=on,index=off,metacopy=off"
+    except PermissionError:  # an ordinary user, or root of a namespace, as in a rootless container
+        _try_attribute(upper, "user.toolroll")
+        kind = "userxattr"
     how = f"lowerdir={lower},upperdir={upper},workdir={work},{kind},volatile"
     with _all_rights():
         _kernel().call("mount", b"overlay\0", os.fsencode(target) + b"\0", b"overlay\0", 0, how.encode() + b"\0")
+
+
+def _try_attribute(upper: str, name: str) -> None:
+    """OSError where it cannot be set: without attributes the kernel mounts it, and then cannot replace a folder."""
+    with _all_rights():
+        os.setxattr(upper, name, b"")
+        os.removexattr(upper, name)
 
 
 def unmount(target: str) -> None:
@@ -166,23 +175,30 @@ def wait_beyond(moment: int) -> None:
 
 
 def has_foreign_owner(folder: str) -> bool:
-    """Whether a file beneath a folder has an owner or group that an ordinary user's namespace does not know.
+    """Whether a file beneath a folder has an owner or group that the namespace of this process does not know.
 
     Such a file cannot be written to in an overlay.
     """
-    own = os.geteuid(), os.getegid()
-    if own[0] == 0:
+    own, is_root = (os.geteuid(), os.getegid()), os.geteuid() == 0
+    if is_root and _knows_all_users():
         return False
     above = [folder]
     while above:
         with suppress(PermissionError), os.scandir(above.pop()) as entries:
             for entry in entries:
                 found = entry.stat(follow_symlinks=False)
-                if (found.st_uid, found.st_gid) != own:
+                owner = found.st_uid, found.st_gid
+                if _NOBODY in owner if is_root else owner != own:
                     return True
                 if stat.S_ISDIR(found.st_mode):
                     above.append(entry.path)
     return False
+
+
+def _knows_all_users() -> bool:
+    """Whether this process is in no namespace of users, or in one that has all of them."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        return file.read().split() == ["0", "0", str(_ALL)]
 
 
 def list_changed(upper: int, prefix: str = "") -> Iterator[tuple[str, bool]]:

@@ -99,7 +99,8 @@ class TreeCopy:
             elif kind == stat.S_IFLNK:
                 os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
                 if (status.st_uid, status.st_gid) != _OWN and _OWN[0] == 0:
-                    os.chown(name, status.st_uid, status.st_gid, dir_fd=target, follow_symlinks=False)
+                    with suppress(OSError):  # as below
+                        os.chown(name, status.st_uid, status.st_gid, dir_fd=target, follow_symlinks=False)
             else:
                 first = self._linked[status.st_dev, status.st_ino]
                 self._link(target, name, path, first)
@@ -211,7 +212,8 @@ def _copy_extents(old: int, new: int, size: int) -> None:
 def _copy_metadata(old: int, new: int, status: os.stat_result) -> Mapping[str, bytes]:
     """Owner where we may give files away, attributes, mode and times; the attributes."""
     if (status.st_uid, status.st_gid) != _OWN and _OWN[0] == 0:
-        os.fchown(new, status.st_uid, status.st_gid)
+        with suppress(OSError):  # one that the namespace of this process does not know, as in a rootless container
+            os.fchown(new, status.st_uid, status.st_gid)
     attributes = read_attributes(old)
     for name, value in attributes.items():
         with suppress(OSError):  # a file system without them

@@ -51,6 +51,8 @@ class AccessRules:
     terminal: str = ""
     """The terminal that its streams are, by its path: it becomes the controlling one."""
     system: bool = True  # whether it may read the system's own programs, libraries and settings
+    cgroup: str = ""
+    """The folder of the control group that it starts in, with all that it starts; empty for ours."""
 
     def __post_init__(self) -> None:
         for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
@@ -66,6 +68,8 @@ class StartOptions:
     env: Mapping[str, str]
     streams: tuple[int, int, int]
     pass_fds: Sequence[int] = ()
+    cgroup: int | None = None
+    """A descriptor: what is written to it as "0" joins the control group."""
 
 
 class Sandbox(ABC):
@@ -115,12 +119,18 @@ class Sandbox(ABC):
         The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
         thread for the parent. ToolError for a program that is missing or cannot be run.
         """
-        return self._spawn(access, argv, StartOptions(cwd, env, (stdin, stdout, stderr), pass_fds))
+        how = StartOptions(cwd, env, (stdin, stdout, stderr), pass_fds)
+        if not access.cgroup:
+            return self._spawn(access, argv, how)
+        with open(f"{access.cgroup}/cgroup.procs", "wb", buffering=0) as group:
+            return self._spawn(access, argv, replace(how, cgroup=group.fileno()))
 
     @abstractmethod
     def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess: ...
 
 
+# A process cannot be started in another group than ours, and one that is moved later may have started others by then.
+_JOIN_GROUP = ("/bin/bash", "-p", "-c", 'fd=$1; shift; echo 0 >&"$fd" && exec "$@" {fd}>&-', "toolroll")
 _OPEN_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 && exec "$@"'
 
 
@@ -143,14 +153,17 @@ def start_process(
     pass_fds: Sequence[int] = (),
     *,
     session: bool = True,
+    cgroup: int | None = None,
 ) -> ChildProcess:
     """Start a program in a session of its own, as the calling thread is confined; ToolError if it cannot be.
 
-    Without a `session` it has a process group of its own in ours.
+    Without a `session` it has a process group of its own in ours. `cgroup` is that of `StartOptions`.
     """
     import subprocess
 
     check_words(argv, env)
+    if cgroup is not None:
+        argv, pass_fds = _join_group(argv, folder, env, cgroup), (*pass_fds, cgroup)
     stdin, stdout, stderr = streams
     try:
         return subprocess.Popen(
@@ -169,6 +182,15 @@ def start_process(
         if error.filename == folder and argv[0] != folder:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter the folder to work in: {error.strerror}.") from error
         raise cannot_run(argv[0], error.errno) from error
+
+
+def _join_group(argv: Sequence[str], folder: str, env: Mapping[str, str], cgroup: int) -> Sequence[str]:
+    """The words that join a control group first; ToolError for a program that is missing, as without them."""
+    places = [folder] if "/" in argv[0] else env.get("PATH", os.defpath).split(os.pathsep)
+    found = [os.path.join(one, argv[0]) for one in places]
+    if not any(map(_is_program, found)):
+        raise cannot_run(argv[0], errno.EACCES if any(map(os.path.exists, found)) else errno.ENOENT)
+    return [*_JOIN_GROUP, str(cgroup), *argv]
 
 
 class Launcher:

@@ -172,6 +172,7 @@ class Bubblewrap(Sandbox):
                 {},
                 how.streams,
                 (*how.pass_fds, filtering, arguments, *fds, *more),
+                cgroup=how.cgroup,
             )
 
     def _out_of_reach(self, access: AccessRules) -> None:

@@ -165,9 +165,10 @@ class LandlockSandbox(Sandbox):
         prepare_to_start()
         _check(access)
         words, folder = lead_terminal(argv, access), folder_path(how.cwd)
+        own = how.env, how.streams, how.pass_fds
 
         def start() -> ChildProcess:
-            return start_process(words, folder, how.env, how.streams, how.pass_fds, session=self._session)
+            return start_process(words, folder, *own, session=self._session, cgroup=how.cgroup)
 
         return self._start(access, start)
 

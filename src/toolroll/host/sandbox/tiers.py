@@ -31,7 +31,8 @@ class Unconfined(Sandbox):
     gaps = ("everything: the command can do whatever the user can",)
 
     def _spawn(self, access: AccessRules, argv: Sequence[str], how: StartOptions) -> ChildProcess:
-        return start_process(lead_terminal(argv, access), folder_path(how.cwd), how.env, how.streams, how.pass_fds)
+        words, folder = lead_terminal(argv, access), folder_path(how.cwd)
+        return start_process(words, folder, how.env, how.streams, how.pass_fds, cgroup=how.cgroup)
 
 
 class OwnThread(Sandbox):

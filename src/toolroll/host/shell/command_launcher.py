@@ -20,6 +20,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
+from toolroll.policy import environment
 from toolroll.policy.limits import Limits
 from toolroll.policy.network import credential_variables
 from toolroll.result import ErrorCode, ToolError
@@ -177,7 +178,7 @@ class CommandLauncher:
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
-        self._changes = ""
+        self._changes = self._cgroup = ""
         self._temps: str | None = None  # where temporary folders are made
         self._held = -1
 
@@ -205,6 +206,10 @@ class CommandLauncher:
         for own, known in zip(self._auto_run, base._auto_run, strict=True):
             own.start_from(known)
         self._identity, self._changes, self._temps = base._identity, changes, base._temps
+
+    def join_group(self, cgroup: str) -> None:
+        """Start commands in this control group."""
+        self._cgroup = cgroup
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
@@ -241,7 +246,7 @@ class CommandLauncher:
         try:
             watched.begin()
             (first, proxy), began = self._first_environment(argv, writes), time.time()
-            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
@@ -303,8 +308,6 @@ class CommandLauncher:
             self._check()
             if self._temp is None:
                 import tempfile
-
-                from toolroll.policy import environment
 
                 self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=self._temps)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
@@ -439,15 +442,12 @@ class CommandLauncher:
 
         workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
+        own: dict[str, Any] = {"network": self._policy.network is True, "cgroup": self._cgroup}
         if writes == "nothing":
-            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network is True)
+            access = AccessRules((temp,), (*read, *workspace), **own)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        own: dict[str, Any] = {
-            "alias": self._alias or self._root.alias,
-            "changes": self._changes,
-            "network": self._policy.network is True,
-        }
+        own |= {"alias": self._alias or self._root.alias, "changes": self._changes}
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
@@ -455,10 +455,6 @@ class CommandLauncher:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
-
-
-def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
 
 
 class _CommandWatch:

@@ -192,6 +192,7 @@ class RunningCommand:
         order = self._order
         family = process_registry().enter(self.ask)
         watch, outcome, ended = LimitMonitor(order.bounds, family), EndReason.KILLED, None
+        kills = _count_memory_kills(order.access.cgroup)
         try:
             stdin, stdout, stderr = self._pump.child
             process = order.sandbox.spawn(
@@ -217,6 +218,8 @@ class RunningCommand:
                 finally:
                     status = _wait(process)
                     self._pump.drain()
+            if outcome is EndReason.EXITED and status and _count_memory_kills(order.access.cgroup) > kills:
+                outcome = EndReason.MEMORY
             ended = CommandEnd(outcome, status, time.monotonic() - self.started, left)
         finally:
             process_registry().leave(family)
@@ -309,6 +312,15 @@ def _wait(process: ChildProcess) -> int | None:
             process.returncode = 0
             return None
     return wait_for(process, 1)
+
+
+def _count_memory_kills(cgroup: str) -> int:
+    """How many processes of a control group the kernel has killed for their memory."""
+    if not cgroup:
+        return 0
+    with suppress(OSError), open(f"{cgroup}/memory.events", encoding="ascii") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+    return 0
 
 
 class LimitMonitor:
