@@ -17,8 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.launchers import LAUNCHER
 from tests.users import bound_by_modes
 from toolroll import Context, Kit
+from toolroll.host.code import structure
+from toolroll.host.code.parser_pool import ParserPool
 from toolroll.host.runtime.launcher import Sandbox
 from toolroll.host.sandbox.choose import choose_sandbox, probe_tiers
 from toolroll.host.settings import VARIABLES, config_path
@@ -156,6 +159,22 @@ def jobs_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shell, "QUICK_SECONDS", 0.02)
         yield
+
+
+@pytest.fixture(scope="session")
+def parser_pool() -> Iterator[ParserPool]:
+    """Parser children that many tests use; a kit that is closed leaves them."""
+    pool = ParserPool(LAUNCHER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "close", lambda: None)
+        yield pool
+    pool.close()
+
+
+@pytest.fixture
+def shared_parsers(parser_pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kits share parser children: to start one takes longer than most tests let it work."""
+    monkeypatch.setattr(structure, "ParserPool", lambda _launcher: parser_pool)
 
 
 @pytest.fixture

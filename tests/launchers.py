@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher, folder_path, start_process
@@ -21,16 +20,6 @@ UNCONFINED = Launcher(Unconfined, os.environ.get("PATH", os.defpath), "/no/works
 """For a test that becomes another user: what it starts is that user too."""
 
 choose_for_helpers()  # its trial comes before a test counts descriptors
-
-
-def descriptors() -> list[str]:
-    """The descriptors that this process has open, without the rules that the sandbox keeps for later."""
-    found = []
-    for number in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # that of the list itself
-            if "landlock" not in os.readlink(f"/proc/self/fd/{number}"):
-                found.append(number)
-    return sorted(found)
 
 
 def beneath(folder: int) -> AccessRules:

@@ -90,7 +90,7 @@ def check(kit, name, given):
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=18, suppress_health_check=CHECKS)
+@settings(max_examples=10, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed(kit, data):
     one_call(kit, data)

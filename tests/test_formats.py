@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from toolroll import Image, Result, dialects, formats
+from toolroll.host.convert import converter
 
 SCHEMA = {
     "type": "object",
@@ -132,7 +133,9 @@ DATA = base64.b64encode(PNG).decode()
 
 
 @pytest.fixture
-def picture(put):
+def picture(put, monkeypatch):
+    """An image in which nobody looks for text, which takes more than a second."""
+    monkeypatch.setattr(converter, "available", lambda _format: False)
     put({"a.png": PNG})
 
 

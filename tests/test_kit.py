@@ -14,8 +14,8 @@ from dataclasses import replace
 import pytest
 
 import toolroll
-from tests.launchers import descriptors
 from tests.users import need_another_user
+from tests.waiting import closed_again, descriptors, until
 from toolroll import Context, Effect, Kit, Result, Token, ToolError, dialects, tool
 from toolroll.dialect import Bundle, View
 from toolroll.policy.rules import Policy
@@ -169,10 +169,11 @@ def test_bad_options_list_what_there_is(ws, options, words):
 )
 def test_a_workspace_is_a_folder_that_exists(tmp_path, name, kind, words):
     (tmp_path / "file").touch()
-    threads = threading.active_count()
+    threads = set(threading.enumerate())
     with pytest.raises(kind, match=f"{words}; name a folder that is there and that you may read and enter: .*{name}"):
         Kit(tmp_path / name, state_dir=tmp_path / "state")
-    assert (sorted(os.listdir(tmp_path)), threading.active_count()) == (["file"], threads)
+    assert os.listdir(tmp_path) == ["file"]
+    assert until(lambda: set(threading.enumerate()) <= threads)
 
 
 STRANGER = """
@@ -421,10 +422,7 @@ def test_what_is_cut_is_kept_and_can_be_read_on(open_kit):
 
 
 def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
-    def opened():
-        return len(descriptors())
-
-    before = opened()
+    before = descriptors()
     for _ in range(3):
         with Kit(ws, state_dir=tmp_path / "state") as kit:
             kit.call("write", {"path": "a/b.txt", "content": "x"})
@@ -441,7 +439,7 @@ def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
         assert {(one.error.code, one.text) for one in late} == {
             ("Cancelled", "The kit was closed. Open another one for more calls.")
         }
-    assert opened() == before
+    assert closed_again(before)
 
 
 def test_an_action_style_tool_is_registered_as_a_bundle(kit):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="renameat2 is Li
 
 @pytest.mark.parametrize("name", CALLS)
 def test_no_tool_shows_what_lies_outside(name: str) -> None:
-    race = run(name, "required", seconds=2)
+    race = run(name, "required", seconds=0.4)  # `python -m bench.races` goes on for longer
     assert race.leaks == 0
     assert race.answered > 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.launchers import descriptors
+from tests.waiting import closed_again, descriptors
 from toolroll.dialect import Profile
 from toolroll.host.approval.guard import Guard
 from toolroll.host.settings import Settings
@@ -24,24 +24,20 @@ def opened(ws, tmp_path):
     return make
 
 
-def open_files():
-    return descriptors()
-
-
 def test_all_are_closed_together_and_more_than_once(opened, put):
     put({"a.txt": "one\n"})
-    before = open_files()
+    before = descriptors()
     services = opened()
     services.files.read("a.txt")
     services.spill.keep("x")
-    assert open_files() != before
+    assert descriptors() - before
     services.close()
     services.close()
-    assert open_files() == before
+    assert closed_again(before)
 
 
 def test_none_stays_open_when_one_does_not_open(opened):
-    before = open_files()
+    before = descriptors()
     with pytest.raises(ValueError, match="x"):
         opened(mcp=BAD)
-    assert open_files() == before
+    assert closed_again(before)

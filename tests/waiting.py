@@ -1,7 +1,9 @@
 """Waiting for what will be, never for the clock."""
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +30,18 @@ def alive(pid: int) -> bool:
 def gone(pid: int) -> bool:
     """Whether a process comes to its end: a signal is sent before it is heeded."""
     return until(lambda: not alive(pid))
+
+
+def descriptors() -> set[str]:
+    """The descriptors that this process has open, without the rules that the sandbox keeps for later."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # that of the list itself
+            if "landlock" not in os.readlink(f"/proc/self/fd/{number}"):
+                found.add(number)
+    return found
+
+
+def closed_again(before: set[str]) -> bool:
+    """Whether no descriptor is left but those before; threads of other tests may open and close some meanwhile."""
+    return until(lambda: descriptors() <= before)

@@ -95,6 +95,7 @@ def test_the_model_receives_what_toolroll_answered(run_of, work, tmp_path):
     assert (work / "cart.py").read_text().startswith("total = 2\n")
 
 
+@pytest.mark.slow  # make clients
 def test_an_interrupt_ends_the_command(run_of, work, tmp_path):
     client, transport = run_of
     seconds = f"600.{os.getpid()}"

@@ -20,7 +20,7 @@ from toolroll.mcp.http import listen
 from toolroll.mcp.http.uvicorn_server import SignalServer
 
 TOKEN = "token-of-the-console-in-tests"
-SECONDS = 20.0
+SECONDS = 50.0  # spent on faults alone
 JSON = "application/json"
 
 
@@ -110,9 +110,10 @@ class FakeProcess:
             for line in lines:
                 asked = json.loads(line)
                 answer = self.answers[asked["method"]](asked["params"])
+                if asked["method"] == "subscribe":
+                    self.connections.append(connected)  # before the answer, after which the process may end
                 connected.sendall(answer if isinstance(answer, bytes) else self._encode(asked["id"], answer))
                 if asked["method"] == "subscribe":
-                    self.connections.append(connected)
                     self.subscribed.set()
 
     def _encode(self, number: int, answer: Any) -> bytes:

@@ -396,7 +396,10 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [pytest.param(*one, id=name, marks=[pytest.mark.slow] * (one[1] in (129, 130))) for name, one in ENDS.items()],
+)
 def test_whatever_ends_the_server_ends_the_work(ws, tmp_path, end, status):
     mark = f"98.{status}"
     with server("-C", str(ws), cwd=tmp_path, state=tmp_path / "state", argv=HASTY) as client:

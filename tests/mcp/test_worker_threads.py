@@ -50,6 +50,25 @@ def test_short_work_stays_with_one_thread_and_in_order(scene):
     assert len({thread for _, thread in done}) <= 2  # a busy machine may make one of them look long
 
 
+def test_threads_that_wait_for_work_end_with_the_input(scene):
+    """A daemon goes on after the session."""
+    at_work, threads = threading.Barrier(3), set()
+
+    def handle(_message):
+        threads.add(threading.current_thread())
+        at_work.wait()
+
+    one = scene(handle)
+    for number in range(3):  # at once, in three threads
+        one.feed.put(number)
+    assert until(lambda: one.threads._spare >= 2)
+    one.end()
+    one.feed.put(None)
+    for thread in threads:
+        thread.join()
+    assert len(threads) == 3
+
+
 def test_what_comes_after_long_work_does_not_wait(scene):
     go, done = threading.Event(), queue.Queue()
 

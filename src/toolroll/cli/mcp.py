@@ -18,6 +18,7 @@ from toolroll.cli.options import (
     ROOT,
     SANDBOX,
     WIDE,
+    Caller,
     make_kit,
     parse_port,
     read_settings,
@@ -95,7 +96,8 @@ def _serve_stdio(args: Namespace) -> int:
         _say_started(args)
     on_roots = _root_setter(backend) if wait_for_root else None
     on_client = partial(_say_how_to_approve, args.workspace) if args.ask else None
-    return stdio.serve(backend, on_roots=on_roots, on_client=on_client, on_listed=_opener_ahead(backend))
+    how: Any = {"on_roots": on_roots, "on_client": on_client, "on_listed": _opener_ahead(backend)}
+    return stdio.serve(backend, **how, token=args.caller and args.caller.token)
 
 
 def _serve_http(args: Namespace) -> int:
@@ -127,7 +129,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
-        "open_control": _open_control,
+        "open_control": partial(_open_control, args.caller),
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
@@ -137,10 +139,13 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
-def _open_control() -> ControlServer:
+def _open_control(caller: Caller | None) -> ControlServer:
     from toolroll.control.server import ControlServer
 
-    return ControlServer(None, "mcp", warn=_warn)
+    made = ControlServer(None, "mcp", warn=_warn)
+    if caller is not None:
+        made.hands.pid = caller.pid
+    return made
 
 
 def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:
@@ -172,6 +177,8 @@ def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
+    caller: Caller | None = args.caller
+
     def open_kit(folder: str | None, approve: Approver) -> Kit:
         from toolroll.host.settings import Layer
 
@@ -181,7 +188,8 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
             settings = read_settings(args, workspace, *asks).settings
         except UsageError as error:  # the file was right at the start
             raise ValueError(str(error)) from None
-        return make_kit(workspace, approve=approve, tools=tools, settings=settings)
+        options: Any = {"approve": approve, "tools": tools, "settings": settings}
+        return make_kit(workspace, **options) if caller is None else caller.kits.open_session(workspace, **options)
 
     return open_kit
 
@@ -247,9 +255,9 @@ def _say_started(args: Namespace) -> None:
 
 
 def _warn(text: str) -> None:
-    # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
-    with suppress(OSError):
-        os.write(2, f"toolroll mcp: {text}\n".encode())
+    # Not sys.stderr.write: a thread that holds its lock at exit would abort the interpreter.
+    with suppress(OSError, ValueError):
+        os.write(sys.stderr.fileno(), f"toolroll mcp: {text}\n".encode())
 
 
 def _root_setter(backend: KitBackend) -> Callable[[list[str] | None], None]:

@@ -172,7 +172,8 @@ class DaemonServer:
             except (Exception, SystemExit):  # a defect, which the client shows as it would its own
                 traceback.print_exc()
                 status = _FAILED
-        return b"%d" % status
+        is_cut_off = request.token.cancelled and self._stopped.is_set()  # by our end, which the client reports
+        return b"" if is_cut_off else b"%d" % status
 
 
 def _cancel_with_client(connection: socket.socket, request: DaemonRequest) -> None:

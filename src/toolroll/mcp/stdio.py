@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
@@ -10,13 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, StdioSession
 from toolroll.mcp.wire import Line, LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from toolroll.host.daemon.request import RequestToken
 
 _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
 _POLL_S = 0.01
@@ -28,14 +31,18 @@ def serve(
     on_roots: OnRoots | None = None,
     on_client: OnClient | None = None,
     on_listed: Callable[[], None] | None = None,
+    token: RequestToken | None = None,
 ) -> int:
     """Serve one client until it closes the input, then cancel what still runs; returns the exit status.
 
     `on_roots` gets the client's roots, `on_client` what the client says of itself; `on_listed` is called after the
-    client got its first list of tools.
+    client got its first list of tools. `token` is that of the request, where this process is the daemon.
     """
+    given = on_roots, on_client, on_listed
+    if token is not None:
+        return _serve_request(backend, token, *given)
     with _pipes() as (source, target), exit_on(signal.SIGHUP):
-        server = _Server(backend, source, target, on_roots, on_client, on_listed)
+        server = _Server(backend, source, target, *given)
         try:
             server.run()
         finally:
@@ -43,6 +50,20 @@ def serve(
                 _ignore(one)
             server.close()
             backend.close()
+    return 0
+
+
+def _serve_request(backend: Backend, token: RequestToken, *given: Any) -> int:
+    """Serve the client whose request this thread carries out."""
+    from toolroll.host.daemon.request import take_streams
+    from toolroll.mcp.closable import ClosableReader, ClosableWriter
+
+    source, target = take_streams()
+    with closing(ClosableWriter(target)) as writer, closing(ClosableReader(source)) as reader, closing(backend):
+        server = _Server(backend, source, target, *given, pipes=(reader, writer))
+        with closing(server):
+            token.tell(server.interrupt)
+            server.run()
     return 0
 
 
@@ -55,8 +76,10 @@ class _Server:
         on_roots: OnRoots | None,
         on_client: OnClient | None,
         on_listed: Callable[[], None] | None,
+        *,
+        pipes: tuple[LineReader, LineWriter] | None = None,
     ) -> None:
-        self._input, self._output = LineReader(source), LineWriter(target)
+        self._input, self._output = pipes or (LineReader(source), LineWriter(target))
         self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
         self._session = StdioSession(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
@@ -72,6 +95,11 @@ class _Server:
             if time.monotonic() - since > (_CALL_GRACE_S if pending == {"tools/call"} else _LIST_GRACE_S):
                 return
             time.sleep(_POLL_S)
+
+    def interrupt(self) -> None:
+        """Let `run` return at once, from any thread."""
+        self._failed = True
+        self._threads.end()
 
     def close(self) -> None:
         self._threads.end()
@@ -102,17 +130,16 @@ class _Server:
         try:
             self._output.flush()
         except OSError:  # the client is gone
-            self._failed = True
-            self._threads.end()
+            self.interrupt()
 
     def _log(self, level: str, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # stderr may be closed
-            # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
-            os.write(2, f"toolroll mcp: {level}: {text}\n".encode("utf-8", "backslashreplace"))
+        with suppress(OSError, ValueError):  # stderr may be closed
+            # Not sys.stderr.write: a thread that holds its lock at exit would abort the interpreter.
+            os.write(sys.stderr.fileno(), f"toolroll mcp: {level}: {text}\n".encode("utf-8", "backslashreplace"))
         self._session.tell(level, text)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _pipes() -> Iterator[tuple[int, int]]:
     """The client's descriptors. Other code that reads stdin gets nothing, and what it prints goes to stderr."""
     sys.stdout.flush()

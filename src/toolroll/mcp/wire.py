@@ -153,7 +153,7 @@ class LineReader:
     def next(self) -> Line | None:
         """The next line, None at the end, an empty line in place of one that was too long."""
         while not self._lines:
-            chunk = os.read(self._fd, _CHUNK_BYTES)
+            chunk = self._read()
             if not chunk:
                 return None
             self._split(chunk)
@@ -163,6 +163,9 @@ class LineReader:
     def ready(self) -> bool:
         """True when the next line has been read already."""
         return len(self._lines) > 0
+
+    def _read(self) -> bytes:
+        return os.read(self._fd, _CHUNK_BYTES)
 
     def _split(self, chunk: bytes) -> None:
         ended: list[Line] = [*chunk.split(b"\n")]

@@ -61,9 +61,13 @@ class WorkerThreads(Generic[T]):
             self._stir.clear()
 
     def end(self) -> None:
-        """Let `run` return without waiting for threads that still work."""
+        """Let `run` return without waiting for threads that still work; those that wait for work end."""
         self._ended = True
         self._stir.set()
+        with self._lock:
+            if self._spare:
+                self._promoted.release(self._spare)
+            self._spare = 0
 
     def is_reader(self) -> bool:
         """True when the current thread is the reader."""

@@ -69,6 +69,13 @@ def child(
     }
 
 
+def combine(
+    first: Mapping[str, str], exported: Mapping[str, str | None], more: Mapping[str, str | None]
+) -> dict[str, str]:
+    """The variables of a command: later ones replace earlier ones, and None unsets one."""
+    return {name: value for name, value in {**first, **exported, **more}.items() if value is not None}
+
+
 def passes(name: str, value: str, chosen: Environment) -> bool:
     """Whether a variable of ours is passed on to commands."""
     if name.startswith(_OWN) or name in _LEFT_OUT or "\0" in value:

@@ -14,6 +14,8 @@ from toolroll.host.search import file_list as folders
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
 
+pytestmark = pytest.mark.usefixtures("shared_parsers")
+
 TREE = {
     "core.py": "class Engine:\n    def start(self): ...\n",
     "a.py": "from core import Engine\nEngine().start()\n",

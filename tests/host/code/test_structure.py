@@ -9,6 +9,8 @@ from toolroll import ErrorCode, Token, ToolError
 from toolroll.host.code.structure import Structure
 from toolroll.host.search.query import Query
 
+pytestmark = pytest.mark.usefixtures("shared_parsers")
+
 
 @pytest.fixture
 def structure(ctx):

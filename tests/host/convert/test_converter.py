@@ -17,6 +17,7 @@ import pytest
 
 from tests.host.convert import files
 from tests.host.convert.files import paragraph
+from tests.waiting import closed_again, descriptors
 from toolroll.host.convert import converter as converters
 from toolroll.host.convert import formats, limits
 from toolroll.host.convert.converter import Converted, Converter
@@ -70,9 +71,9 @@ ENTITIES = (
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     choose_sandbox()  # whose trial leaves descriptors of the system's own
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = descriptors()
     yield
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 def convert(data: bytes, path: str, format: Format | None = None, token: CancelToken | None = None) -> Converted:

@@ -1,6 +1,7 @@
 """The fast client: which daemon it asks, when it asks none, and what it imports."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,29 +18,44 @@ from toolroll.host.runtime import user_sockets
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a daemon on Linux only")
 
 
-def test_it_knows_every_option_of_call():
-    options = [one for one in COMMANDS["call"].options if not one.is_positional]
-    assert {flag for one in options if one.value for flag in one.flags} == client._VALUES.keys()
-    assert {flag for one in options if one.value is None for flag in one.flags} == client._SWITCHES.keys()
+@pytest.mark.parametrize(
+    ("command", "left_out"),
+    [
+        ("call", set()),
+        ("mcp", {"console", "at", "http", "port", "install", "uninstall", "print", "write", "project", "name"}),
+    ],
+)
+def test_it_knows_the_options(command, left_out):
+    options = [one for one in COMMANDS[command].options if not one.is_positional and one.name not in left_out]
+    assert {flag for one in options if one.value for flag in one.flags} == client.VALUES[command].keys()
+    assert {flag for one in options if one.value is None for flag in one.flags} == client.SWITCHES[command].keys()
 
 
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("ls path=.", {}),
-        ("-C a ls", {"workspace": ["a"]}),
-        ("ls -Ca --mode=thinking --root b --root=c", {"workspace": ["a"], "mode": ["thinking"], "root": ["b", "c"]}),
-        ("--wide ls -- --help", {"wide": ["yes"]}),
-        ("write content=@- -", {}),
-        ("ls --help", None),
-        ("-h", None),
-        ("ls --unknown", None),
-        ("ls --json=x", None),
-        ("ls -C", None),
+        ("call ls path=.", {}),
+        ("call -C a ls", {"workspace": ["a"]}),
+        (
+            "call ls -Ca --mode=thinking --root b --root=c",
+            {"workspace": ["a"], "mode": ["thinking"], "root": ["b", "c"]},
+        ),
+        ("call --wide ls -- --help", {"wide": ["yes"]}),
+        ("call write content=@- -", {}),
+        ("call ls --help", None),
+        ("call -h", None),
+        ("call ls --unknown", None),
+        ("call ls --json=x", None),
+        ("call ls -C", None),
+        ("mcp -C a --ask --tools core -m code", {"workspace": ["a"], "mode": ["code"], "": ["yes", "core"]}),
+        ("mcp a", None),
+        ("mcp -- a", None),
+        ("mcp --http", None),
+        ("mcp --session a", None),
     ],
 )
 def test_options_are_found_as_the_parser_finds_them(words, found):
-    assert scan(words.split()) == found
+    assert scan(*words.split()) == found
 
 
 def test_policy_version_and_workspace_have_daemons_of_their_own(monkeypatch, tmp_path):
@@ -99,11 +115,15 @@ def test_it_imports_nothing_that_takes_long(start, here):
 
 def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
     """What took no call is gone without: the client goes on alone. What had begun may have taken effect."""
-    for sent, status, said in (
-        (b"", None, ""),
-        (b"-No.", None, ""),
-        (b"+", 1, "may have taken effect"),
-        (b"+7", 7, ""),
+    handlers = {one: signal.getsignal(one) for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    for words, sent, status, said in (
+        (["call", "ls"], b"", None, ""),
+        (["call", "ls"], b"-No.", None, ""),
+        (["call", "ls"], b"+", 1, "may have taken effect"),
+        (["call", "ls"], b"+7", 7, ""),
+        (["mcp"], b"-No.", None, ""),
+        (["mcp"], b"+", 1, "Start the server again"),
+        (["mcp"], b"+0", 0, ""),
     ):
         with user_sockets.listen(socket_name({}, __version__)) as listener:
 
@@ -115,7 +135,9 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
 
             thread = threading.Thread(target=answer)
             thread.start()
-            got = by_daemon("call", "ls")
+            got = by_daemon(*words)
             thread.join()
         assert (got[0], said in got[2]) == (status, True)
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
     assert call_daemon(["call", "ls"], __version__) is None  # the socket is stale

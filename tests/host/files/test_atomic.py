@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll.host.files import atomic
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
@@ -56,9 +57,9 @@ def stage(request, tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_descriptor_is_left():
-    before = os.listdir("/proc/self/fd")
+    before = descriptors()
     yield
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert closed_again(before)
 
 
 def write(root: Root, path: str, data: bytes = b"new", *, stage: int | None = None, **options) -> bool:

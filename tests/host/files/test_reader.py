@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll import ToolError
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.versions import Version
@@ -150,11 +151,11 @@ def test_only_some_types_of_files_are_opened(open_kit, put):
     policy = replace(preset("standard"), extensions=frozenset({".py"}))
     files = open_kit(policy=policy).context().files
     assert [files.read(name).text for name in ("b.PY", "c", ".env")] == ["2", "3", "4"]
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     with pytest.raises(ToolError, match=r"Access denied: File type '\.txt' is not allowed") as caught:
         files.read("a.txt")
     assert caught.value.code == "SecurityError"
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 def test_a_rule_of_the_operator_denies_a_path(open_kit, put):

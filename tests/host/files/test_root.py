@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll.host.files.openat import walk
 from toolroll.host.files.root import Root
 from toolroll.host.files.trust import Trust
@@ -46,10 +47,6 @@ def workspace(tmp_path):
 def root(workspace, kernel):
     with Root(str(workspace), kernel=kernel) as root:
         yield root
-
-
-def fd_count() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def content(root: Root, path: str) -> str:
@@ -91,14 +88,14 @@ def test_reads_inside(root, workspace, path, expected, real):
     (workspace / "chain").symlink_to("inside")
     (workspace / "sub/up").symlink_to("../a.txt")
     (workspace / "folder").symlink_to("sub/deep")
-    before = fd_count()
+    before = descriptors()
     path = path.replace("{WS}", str(workspace))
     assert content(root, path) == expected
     fd, status, parts = root.located(path)
     with os.fdopen(fd) as file:
         assert (file.read(), status) == (expected, os.fstat(fd))
     assert "/".join(parts) == real
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 @pytest.mark.parametrize(
@@ -128,12 +125,12 @@ def test_refuses_what_is_outside(root, workspace, path):
         "dangling": "../outside/created.txt",
     }.items():
         (workspace / name).symlink_to(target)
-    before = fd_count()
+    before = descriptors()
     path = path.replace("{WS}", str(workspace))
     for call in (root.open, root.file, root.located, root.folder, root.place):
         assert refusal(call, path) is ErrorCode.SECURITY
     assert refusal(root.place, path, create=True) is ErrorCode.SECURITY
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +152,10 @@ def test_refuses_what_is_outside(root, workspace, path):
 )
 def test_other_failures_keep_the_path_that_was_given(root, workspace, path, failure):
     (workspace / "loop").symlink_to("loop")
-    before = fd_count()
+    before = descriptors()
     assert refusal(root.file, path) is failure
     assert refusal(root.located, path) is failure
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 def test_the_message_says_what_the_workspace_is(root, workspace):
@@ -223,14 +220,14 @@ def test_whether_there_is_anything_at_a_path(root, workspace):
 def test_what_is_hidden_is_opened_by_no_path(workspace, kernel):
     (workspace / "way").symlink_to("sub")
     with Root(str(workspace), kernel=kernel, trust=lambda path: Trust(path, hide=[f"{path}/sub"])) as root:
-        before = fd_count()
+        before = descriptors()
         assert content(root, "a.txt") == "hello"
         for path in ("sub/b.txt", "way/b.txt", "sub/new"):
             assert refusal(root.place, path) is ErrorCode.SECURITY
             assert refusal(root.folder, os.path.dirname(path)) is ErrorCode.SECURITY
         assert refusal(root.file, "way/b.txt") is ErrorCode.SECURITY
         os.close(root.folder())
-        assert fd_count() == before
+        assert closed_again(before)
 
 
 @pytest.mark.parametrize(("links", "found"), [(40, True), (41, False)])
@@ -247,11 +244,11 @@ def test_a_place_is_found_through_so_many_links(root, workspace, links, found):
 def test_a_workspace_must_be_a_folder_and_is_closed_once(workspace):
     with pytest.raises(NotADirectoryError):
         Root(str(workspace / "a.txt"))
-    before = fd_count()
+    before = descriptors()
     root = Root(str(workspace))
     root.close()
     root.close()
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 # Places
@@ -285,12 +282,12 @@ def test_a_place_is_a_real_folder_and_a_name(root, workspace, path, follow, real
         "outside": "../outside",
     }.items():
         (workspace / name).symlink_to(target)
-    before = fd_count()
+    before = descriptors()
     with root.place(path, follow=follow) as place:
         assert place.path == real
         assert place.name == os.path.basename(real)
         assert os.path.samestat(os.stat(place.fd), os.stat((workspace / real).parent))
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 @pytest.mark.parametrize("path", [".", "{WS}", "{WS}/", "sub/..", "sub/deep/../..", "self", "self/."])
@@ -304,14 +301,14 @@ def test_the_workspace_itself_is_no_place(root, workspace, path):
 def test_missing_folders_are_made_only_when_asked(root, workspace):
     assert refusal(root.folder, "missing") is FileNotFoundError
     assert refusal(root.place, "x/y/new.txt") is FileNotFoundError
-    before = fd_count()
+    before = descriptors()
     with root.place("x/y/new.txt", create=True) as place:
         assert place.parts == ("x", "y", "new.txt")
     os.close(root.folder("sub/more/yet", create=True))
     os.close(root.folder("sub/deep", create=True))
     assert (workspace / "x/y").is_dir()
     assert (workspace / "sub/more/yet").is_dir()
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 @pytest.mark.parametrize(
@@ -334,9 +331,10 @@ def test_nothing_is_made_when_a_place_is_refused(root, workspace, path, failure)
     (workspace / "dangling").symlink_to("gone")
     (workspace / "outside").symlink_to("../outside")
     (workspace / "loop").symlink_to("loop")
-    before = sorted(workspace.parent.rglob("*")), fd_count()
+    there, before = sorted(workspace.parent.rglob("*")), descriptors()
     assert refusal(root.place, path, create=True) is failure
-    assert (sorted(workspace.parent.rglob("*")), fd_count()) == before
+    assert sorted(workspace.parent.rglob("*")) == there
+    assert closed_again(before)
 
 
 def test_the_real_components_are_checked_before_anything_is_made(root, workspace):
@@ -353,13 +351,13 @@ def test_the_real_components_are_checked_before_anything_is_made(root, workspace
 
 
 def test_folders_made_for_a_place_go_when_its_block_fails(root, workspace):
-    before = fd_count()
+    before = descriptors()
     with suppress(RuntimeError), root.place("sub/x/y/new.txt", create=True):
         assert (workspace / "sub/x/y").is_dir()
         raise RuntimeError
     assert not (workspace / "sub/x").exists()
     assert (workspace / "sub").is_dir()
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 # Where things really are
@@ -368,7 +366,7 @@ def test_folders_made_for_a_place_go_when_its_block_fails(root, workspace):
 def test_the_real_place_of_a_folder(root, workspace):
     (workspace / "up").symlink_to("sub/deep")
     (workspace / "odd (deleted)").mkdir()
-    before = fd_count()
+    before = descriptors()
     for path, expected in {
         ".": (),
         "up": ("sub", "deep"),
@@ -378,7 +376,7 @@ def test_the_real_place_of_a_folder(root, workspace):
         fd = root.folder(path)
         assert root.real(fd) == expected
         os.close(fd)
-    assert fd_count() == before
+    assert closed_again(before)
 
 
 def test_a_folder_that_is_gone_or_elsewhere_has_no_place(root, workspace, tmp_path):
@@ -507,7 +505,7 @@ def test_openat2_and_the_walk_agree_on_random_paths(maze, opens):
     rng = random.Random(20_240_229)
     kinds: Counter[str] = Counter()
     with Root(str(maze), kernel=True) as fast, Root(str(maze), kernel=False) as walk:
-        before = fd_count()
+        before = descriptors()
         for path in random_paths(rng, maze, opens):
             flags = rng.choice(FLAGS)
             first = outcome(opened, fast, path, flags)
@@ -522,7 +520,7 @@ def test_openat2_and_the_walk_agree_on_random_paths(maze, opens):
             first = outcome(located, fast, path)
             assert outcome(located, walk, path) == first, path
             assert first[0] != "found" or first[1][0] in beneath, path
-        assert fd_count() == before
+        assert closed_again(before)
     # Without enough of each kind the agreement would mean little.
     assert min(kinds[kind] for kind in ("found", "refused", "failed")) > opens / 20, kinds
 
@@ -540,10 +538,10 @@ def test_the_fuzzed_maze_is_left_as_it_was(maze, kernel):
 
 def test_where_the_kernel_has_no_openat2_it_cannot_be_asked_for(workspace, monkeypatch):
     monkeypatch.setattr("toolroll.host.files.root.openat2", lambda _fd: None)
-    before = fd_count()
+    before = descriptors()
     with pytest.raises(OSError, match="openat2 is not to be had here"):
         Root(str(workspace), kernel=True)
-    assert fd_count() == before
+    assert closed_again(before)
     for kernel in (None, False):
         with Root(str(workspace), kernel=kernel) as root:
             assert (root.kernel, content(root, "a.txt")) == (False, "hello")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.launchers import LAUNCHER, descriptors, spawn
+from tests.launchers import LAUNCHER, spawn
 from tests.npm import node
-from tests.waiting import gone
+from tests.waiting import closed_again, descriptors, gone
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.workspace import Workspace
@@ -47,7 +47,7 @@ def workspace(ws: Path, tmp_path: Path) -> Iterator[Workspace]:
 def open_servers(workspace: Workspace) -> Iterator[Callable[..., LanguageServers]]:
     """LanguageServers of the workspace. When the test is over, none of their processes, threads and pipes is left."""
     opened: list[LanguageServers] = []
-    before = set(descriptors())
+    before = descriptors()
 
     def make(**options: Any) -> LanguageServers:
         opened.append(
@@ -62,7 +62,7 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., LanguageServers
     for one in opened:
         one.close()
     assert [pid for pid in pids if not gone(pid)] == []
-    assert set(descriptors()) - before <= set(map(str, workspace._swept))
+    assert closed_again(before | set(map(str, workspace._swept)))
 
 
 @pytest.fixture

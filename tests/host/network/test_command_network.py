@@ -38,7 +38,7 @@ import sys, urllib.request
 failed = 0
 for url in sys.argv[1:]:
     try:
-        urllib.request.urlopen(url, timeout=5)
+        urllib.request.urlopen(url, timeout=50)
     except OSError:
         failed = 1
 sys.exit(failed)
@@ -373,7 +373,7 @@ def test_pip_installs_from_the_configured_registry_with_its_credential(ws: Path,
     with serve_files(tmp_path / "files", "Basic bWU6czNjcmV0", tls=True) as port:
         host = f"secure.example.com:{port}"
         (home / ".config/pip/pip.conf").write_text(f"[global]\nindex-url = https://me:s3cret@{host}/simple\n")
-        install = f"env | grep s3cret; {sys.executable} -m pip install -q --target lib tiny && PYTHONPATH=lib {sys.executable} -m tiny"
+        install = f"env | grep s3cret; {sys.executable} -m pip install -q --no-compile --no-deps --disable-pip-version-check --target lib tiny && PYTHONPATH=lib {sys.executable} -m tiny"
         names = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
         env = {**names, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "SSL_CERT_FILE": AUTHORITY}
         command = [sys.executable, "-c", _KIT, str(ws), host, install]

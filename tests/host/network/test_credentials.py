@@ -20,7 +20,7 @@ BASIC = "Basic " + base64.b64encode(LOGIN.encode()).decode()
 _GET = """
 import ssl, sys, urllib.error, urllib.request
 try:
-    urllib.request.urlopen(sys.argv[1], timeout=5, context=ssl._create_unverified_context())
+    urllib.request.urlopen(sys.argv[1], timeout=50, context=ssl._create_unverified_context())
 except urllib.error.HTTPError as error:
     print(error.code)
 """

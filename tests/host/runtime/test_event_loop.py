@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.waiting import until
 from toolroll import CancelToken, Context, ToolError, tool
 
 
@@ -75,7 +76,7 @@ def test_a_cancelled_call_lets_the_coroutine_clean_up(kit, waits):
     wait, seen, started = waits
     kit.register(wait)
     token = CancelToken()
-    threading.Thread(target=lambda: (started.wait(5), token.cancel())).start()
+    threading.Thread(target=lambda: (started.wait(50), token.cancel())).start()
     assert kit.call("wait", token=token).error.code == "Cancelled"
     assert seen == ["cleaned up"]
 
@@ -94,15 +95,13 @@ def test_cancelling_the_task_of_acall_cancels_it(kit, waits):
 
     async def give_up():
         task = asyncio.create_task(kit.acall("wait"))
-        await asyncio.to_thread(started.wait, 5)
+        await asyncio.to_thread(started.wait, 50)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(give_up())
-    deadline = time.monotonic() + 5
-    while not seen and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: seen)
     assert seen == ["cleaned up"]
 
 
@@ -146,7 +145,7 @@ def test_closing_the_kit_cancels_what_runs(open_kit, waits):
     wait, seen, started = waits
     kit = open_kit()
     kit.register(wait)
-    threading.Thread(target=lambda: (started.wait(5), kit.close())).start()
+    threading.Thread(target=lambda: (started.wait(50), kit.close())).start()
     assert kit.call("wait").error.code == "Cancelled"
     assert seen == ["cleaned up"]
     kit.close()

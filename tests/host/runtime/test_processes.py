@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import alive, gone
+from tests.waiting import alive, closed_again, descriptors, gone
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, folder_path, start_process
@@ -34,9 +34,9 @@ def stream(argv: list[str], *, cwd: int, stdin: int = DEVNULL, **how: Any) -> It
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[int]:
     fd = os.open(tmp_path, os.O_RDONLY)
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = descriptors()
     yield fd
-    assert sorted(os.listdir("/proc/self/fd")) == before  # no descriptor is left
+    assert closed_again(before)  # no descriptor is left
     os.close(fd)
 
 

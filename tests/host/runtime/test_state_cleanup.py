@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll import Kit
 from toolroll.host.runtime import state_cleanup
 from toolroll.host.runtime.state import State
@@ -109,10 +110,7 @@ def test_a_kit_sweeps_once_a_day(above: Path, tmp_path: Path) -> None:
             pass
 
     def settled(path: str) -> bool:
-        deadline = time.monotonic() + 10
-        while os.path.exists(path) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return not os.path.exists(path)
+        return until(lambda: not os.path.exists(path))
 
     first = keep(tmp_path, "one", gone=True)
     opened()

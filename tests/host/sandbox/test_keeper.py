@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors, until
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox import confined_start
 from toolroll.host.sandbox.keeper import SocketKeeper, why_no_sockets
@@ -410,23 +411,19 @@ def test_a_server_that_is_busy(served: Sandbox, go: Callable[..., list[str]]) ->
 
 
 def test_the_keeper_ends_with_its_commands(served: Sandbox, go: Callable[..., list[str]]) -> None:
-    def count() -> tuple[int, list[str]]:
-        return len(os.listdir("/proc/self/fd")), [one.name for one in threading.enumerate() if "sockets" in one.name]
+    def ended() -> bool:
+        return not [one for one in threading.enumerate() if "sockets" in one.name]
 
     go(served, "tried('x', lambda: socket().bind(('', 0)))")
-    until = time.monotonic() + 10
-    while count()[1] and time.monotonic() < until:
-        time.sleep(0.01)
-    before = count()
-    assert before[1] == []
+    until(ended)
+    before = descriptors()
     for _ in range(3):
         go(
             served,
             "for _ in range(20): tried('x', lambda: (s := socket(), s.listen(), t := socket(), t.connect(s.getsockname())))",
         )
-    while count()[1] and time.monotonic() < until:
-        time.sleep(0.01)
-    assert count() == before
+    assert until(ended)
+    assert closed_again(before)
 
 
 def test_a_keeper_that_fails_ends_its_commands(

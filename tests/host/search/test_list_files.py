@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.host.search.test_engines_agree import FOLDERS, RULES, SCOPES, grow
-from tests.launchers import UNCONFINED, beneath, descriptors
+from tests.launchers import UNCONFINED, beneath
 from tests.users import need_another_user
+from tests.waiting import closed_again, descriptors
 from toolroll.host.files import ignore
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.cancellation import CancelToken
@@ -214,18 +215,18 @@ def test_depth_needs_few_descriptors_and_all_are_given_back(depth: int, tmp_path
         at = inner
     os.close(at)
     with Root(str(tmp_path)) as root, ground(root) as where:
-        before = len(descriptors())
+        before = descriptors()
         most, found = 0, []
         for path, files in list_files.walk_folders(where, Scope()):
             most = max(most, len(descriptors()))
             found += [path + entry.name for entry in files if entry.stat().st_size == 0]
         assert found == [f"{'d/' * level}f{level}" for level in range(depth)]
-        assert most <= before + 25
-        assert len(descriptors()) == before
+        assert most <= len(before) + 25
+        assert closed_again(before)
         begun = list_files.walk_folders(where, Scope())
         assert [path for path, _ in (next(begun), next(begun))] == ["", "d/"]
         begun.close()
-        assert len(descriptors()) == before
+        assert closed_again(before)
 
 
 def test_a_search_that_is_out_of_time_or_cancelled_ends(tmp_path: Path) -> None:

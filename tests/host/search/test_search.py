@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER, UNCONFINED, descriptors
+from tests.launchers import LAUNCHER, UNCONFINED
+from tests.waiting import closed_again, descriptors, until
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search.search import FileEntry, GrepRow, Query, Scope, Search, Survey
@@ -35,7 +36,7 @@ FILES = {
 @pytest.fixture(params=["auto", None], ids=["ripgrep", "python"])
 def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes the search of `tmp_path/ws`, each file a day older than the one before it."""
-    before, others = len(descriptors()), set(children())
+    before, others = descriptors(), set(children())
     roots = []
 
     def make(files: dict[str, str | bytes] | None = None, **limits: float) -> Search:
@@ -52,8 +53,8 @@ def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     yield make
     for root in roots:
         root.close()
-    assert len(descriptors()) == before
-    assert set(children()) <= others
+    assert closed_again(before)
+    assert until(lambda: set(children()) <= others)
 
 
 def children() -> list[str]:

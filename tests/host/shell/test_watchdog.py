@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll.host.shell.watchdog import Watchdog
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -68,8 +69,7 @@ def test_closing_ends_only_itself() -> None:
 
 def test_its_process_is_known_while_it_holds() -> None:
     line = Watchdog(os.urandom(8).hex())
-    end = time.monotonic() + 20
-    while not (words := Path(f"/proc/{line.pid}/cmdline").read_bytes()) and time.monotonic() < end:
-        time.sleep(0.001)  # its exec has begun, but not ended
+    words = Path(f"/proc/{line.pid}/cmdline")
+    assert until(lambda: b"toolroll-lifeline" in words.read_bytes().split(b"\0"))  # its exec may not have ended yet
     line.close()
-    assert (b"toolroll-lifeline" in words.split(b"\0"), line.pid) == (True, 0)
+    assert line.pid == 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
@@ -9,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.host.convert import files
-from tests.launchers import LAUNCHER, descriptors
+from tests.launchers import LAUNCHER
+from tests.waiting import closed_again, descriptors
 from toolroll.host.convert.converter import Converter
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.sandbox.choose import choose_sandbox
@@ -27,10 +27,9 @@ MARKDOWN = "# Hi\n\n[link](https://example.com/dir/x)"
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     choose_sandbox()  # whose trial leaves descriptors of the system's own
-    before = descriptors() if os.path.isdir("/proc/self/fd") else []
+    before = descriptors()
     yield
-    if before:
-        assert descriptors() == before
+    assert closed_again(before)
 
 
 @pytest.mark.parametrize(

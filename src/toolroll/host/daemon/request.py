@@ -1,4 +1,4 @@
-"""A request to the daemon: its message, and the streams, folder, umask and variables that its thread has meanwhile."""
+"""A request to the daemon: its message, and the streams, folder, umask and variables of the threads that serve it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TextIO
 
 from toolroll.host.runtime.cancellation import CancelToken
 
@@ -25,6 +25,26 @@ class BadRequestError(Exception):
     """A message that is not one of our client's."""
 
 
+class RequestToken(CancelToken):
+    """Cancelled when the client goes, or the daemon ends; a session is told of it."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tell: Callable[[], None] = lambda: None
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._tell()
+
+    def tell(self, end: Callable[[], None]) -> None:
+        """Call this when the request is cancelled, also if it is already."""
+        self._tell = end
+        if self.cancelled:
+            end()
+
+
 @dataclass(slots=True, eq=False)
 class DaemonRequest:
     """What a client asks for. It owns the descriptors until `close`."""
@@ -34,9 +54,9 @@ class DaemonRequest:
     umask: int = 0o077
     encodings: tuple[str, ...] = ("utf-8",) * len(_STREAMS)
     environment: dict[str, str] = field(default_factory=dict)
-    fds: tuple[int, ...] = ()
+    fds: Sequence[int] = ()
     pid: int = 0
-    token: CancelToken = field(default_factory=CancelToken)
+    token: RequestToken = field(default_factory=RequestToken)
 
     def close(self) -> None:
         for fd in self.fds:
@@ -87,9 +107,20 @@ def _parse(body: bytes, fds: tuple[int, ...]) -> DaemonRequest:
         raise BadRequestError(f"The message cannot be read: {error}.") from None
 
 
+@dataclass(slots=True)
+class _Acting:
+    """What the threads of a request have."""
+
+    request: DaemonRequest
+    streams: dict[str, TextIO]
+
+
 @contextmanager
 def acting_as(request: DaemonRequest) -> Iterator[None]:
-    """Let the calling thread have the streams, folder, umask and variables of a request. It must end afterwards."""
+    """Let the calling thread have the streams, folder, umask and variables of a request. It must end afterwards.
+
+    Threads that it starts have them too; those that go on afterwards print to the daemon's streams.
+    """
     from toolroll.host.sandbox.syscalls import Kernel, machine
 
     here = machine()
@@ -98,13 +129,25 @@ def acting_as(request: DaemonRequest) -> Iterator[None]:
     os.fchdir(request.fds[-1])
     os.umask(request.umask)
     with ExitStack() as ends:
-        streams = {}
+        streams = dict[str, TextIO]()
         for name, fd, encoding in zip(_STREAMS, request.fds, request.encodings, strict=False):
             streams[name] = stream = _open_stream(name, fd, encoding)
             ends.callback(_close_quietly, stream)
-        _local.streams, _local.environment = streams, request.environment
+        _local.acting = _Acting(request, streams)
         ends.callback(_local.__dict__.clear)
+        ends.callback(streams.clear)
         yield
+
+
+def take_streams() -> tuple[int, int]:
+    """Descriptors of the input and output of this thread's request, which the caller closes.
+
+    Other code that reads its stdin gets nothing, and what it prints goes to its stderr.
+    """
+    acting: _Acting = _local.acting
+    acting.streams.update(stdin=io.StringIO(), stdout=acting.streams["stderr"])
+    source, target, *acting.request.fds = acting.request.fds
+    return source, target
 
 
 def _open_stream(name: str, fd: int, encoding: str) -> io.TextIOWrapper:
@@ -120,23 +163,25 @@ def _close_quietly(stream: io.TextIOWrapper) -> None:
 
 
 class _ThreadStream:
-    """A standard stream that is another one in the thread of a request."""
+    """A standard stream that is another one in the threads of a request."""
 
     def __init__(self, name: str) -> None:
         self._name, self._own = name, getattr(sys, name)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(getattr(_local, "streams", {}).get(self._name, self._own), name)
+        acting: _Acting | None = getattr(_local, "acting", None)
+        return getattr(self._own if acting is None else acting.streams.get(self._name, self._own), name)
 
 
 class _ThreadEnvironment(MutableMapping[str, str]):
-    """The environment, which is another one in the thread of a request."""
+    """The environment, which is another one in the threads of a request."""
 
     def __init__(self) -> None:
         self._own = os.environ
 
     def _now(self) -> MutableMapping[str, str]:
-        return cast("MutableMapping[str, str]", getattr(_local, "environment", self._own))
+        acting: _Acting | None = getattr(_local, "acting", None)
+        return self._own if acting is None else acting.request.environment
 
     def __getitem__(self, name: str) -> str:
         return self._now()[name]
@@ -157,17 +202,35 @@ class _ThreadEnvironment(MutableMapping[str, str]):
         return dict(self._now())
 
 
+_start = threading.Thread.start
+
+
+def _start_acting(thread: threading.Thread) -> None:
+    """Start a thread that acts for the request of this one, if it has one."""
+    acting, run = getattr(_local, "acting", None), thread.run
+
+    def act() -> None:
+        _local.acting = acting
+        run()
+
+    if acting is not None:
+        thread.run = act  # type: ignore[method-assign]  # also of a class that has its own
+    _start(thread)
+
+
 @contextmanager
 def divided_by_thread() -> Iterator[None]:
-    """Let `sys.stdout` and the like, and `os.environ`, differ by thread."""
+    """Let `sys.stdout` and the like, and `os.environ`, differ by thread; one that another starts has the same."""
     before = {name: getattr(sys, name) for name in _STREAMS}
-    environment = os.environ
+    environment, start = os.environ, threading.Thread.start
     for name in _STREAMS:
         setattr(sys, name, _ThreadStream(name))
+    threading.Thread.start = _start_acting  # type: ignore[method-assign,assignment]  # it reaches those of pools too
     os.environ = _ThreadEnvironment()  # type: ignore[assignment]  # noqa: B003 - it is there for threads of ours alone
     try:
         yield
     finally:
         os.environ = environment  # noqa: B003 - it is the one from before
+        threading.Thread.start = start  # type: ignore[method-assign]  # the one from before
         for name, stream in before.items():
             setattr(sys, name, stream)

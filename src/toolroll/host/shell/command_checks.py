@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolroll.policy.variables import words
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from toolroll.policy.decision import Rule
 
 _GIT = re.compile(r"\bgit\b")
+# What bash runs itself and may change its folder or variables by, or run other text.
+_CHANGES_SHELL = words(
+    ". alias bind builtin cd command compgen complete compopt coproc declare dirs enable eval exec export fc getopts"
+    " history let local mapfile popd pushd read readarray readonly set shift shopt source trap typeset unalias unset"
+    " wait"
+)
 
 
 @lru_cache(maxsize=8)  # the rules index their tables
@@ -38,6 +45,23 @@ def only_reads(text: str) -> bool:
     from toolroll.policy.commands import TERMINAL, judge
 
     return judge(text, TERMINAL).decision == "allow"
+
+
+def keeps_shell(text: str) -> bool:
+    """Whether a text is certain to leave its bash in the same folder with the same exported variables."""
+    from toolroll.policy.shell.parse.analysis import analyse
+    from toolroll.policy.shell.parse.words import Redirection, SimpleCommand
+
+    analysis = analyse(text)
+    for item in (one.item for one in analysis.found):
+        if isinstance(item, SimpleCommand):
+            program, first = item.words[0], item.words[1:2]
+            sets = program.text == "printf" and any(not one.literal or one.text.startswith("-v") for one in first)
+            if sets or not program.literal or program.text in _CHANGES_SHELL:
+                return False
+        elif not isinstance(item, Redirection):
+            return False
+    return analysis.plain
 
 
 def mentions_git(argv: Sequence[Word]) -> bool:

@@ -20,6 +20,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
+from toolroll.policy import environment
 from toolroll.policy.limits import Limits
 from toolroll.policy.network import credential_variables
 from toolroll.result import ErrorCode, ToolError
@@ -245,7 +246,7 @@ class CommandLauncher:
         try:
             watched.begin()
             (first, proxy), began = self._first_environment(argv, writes), time.time()
-            env, given = _combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
+            env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
             running = supervisor.start(
                 argv,
@@ -307,8 +308,6 @@ class CommandLauncher:
             self._check()
             if self._temp is None:
                 import tempfile
-
-                from toolroll.policy import environment
 
                 self._temp = tempfile.mkdtemp(prefix="toolroll-", dir=self._temps)
                 own = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
@@ -456,10 +455,6 @@ class CommandLauncher:
         if writes != "workspace":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
-
-
-def _combine(first: Mapping[str, str], exported: Mapping[str, str | None], extra: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in {**first, **exported, **extra}.items() if value is not None}
 
 
 class _CommandWatch:

@@ -101,7 +101,13 @@ class Jobs:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            jobs, self._jobs = list(self._jobs.values()), {}
+        self.end(self.all())
+
+    def end(self, jobs: Sequence[Job]) -> None:
+        """End these jobs, and forget them."""
+        with self._lock:
+            for job in jobs:
+                self._jobs.pop(job.id, None)
         with ExitStack() as ends:  # all of them, also when the end of one raises
             for job in jobs:
                 if not job.running.over:
@@ -151,3 +157,7 @@ class SharedJobs(Jobs):
     def has_started(self) -> bool:
         """Whether a job that was started from here is still known."""
         return any(job in self._started for job in self._owner.all())
+
+    def end_started(self) -> None:
+        """End the jobs that were started from here."""
+        self._owner.end(self._started)

@@ -34,9 +34,9 @@ from toolroll.host.shell.output import report_lines
 from toolroll.host.shell.shell_memory import (
     ShellChoice,
     ShellMemory,
-    ShellReport,
     Trust,
     Variables,
+    ask_for_report,
     compare_variables,
     describe_withheld,
     has_secret,
@@ -133,9 +133,9 @@ class Shell:
     ) -> CommandRun:
         """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
         self._authorise_text(text, cwd, program)
-        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after}
+        how: dict[str, Any] = {"merge": merge, "detach_after": detach_after, "captured": not only_reads(text)}
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, captured=not only_reads(text), **how)
+            return self.program(argv, cwd=cwd, seconds=seconds, **how)
 
     def must_fork(self, text: str, args: Sequence[str] | None = None) -> bool:
         """Whether what a command changes must be looked at before it lands; with `args` it is a program."""
@@ -161,18 +161,17 @@ class Shell:
         variables = state.variables if state is not None and choice.remember != "folder" else _NO_VARIABLES
         used, trust = self._authorise_text(text, here, program, variables)
         notes.append(describe_withheld(variables, used, trust))
-        tty = bool(how.get("terminal"))
-        own = self._project_variables(here) if trust != "reads" else {}
+        own, tty = self._project_variables(here) if trust != "reads" else {}, bool(how.get("terminal"))
         how |= {"exported": {**own, **(environment.TERMINAL if tty else {}), **used}}
         how |= {"captured": trust != "reads" or not only_reads(text)}
         reports = program == "bash" and choice.remember != "nothing" and not background and not tty
-        with ShellReport(self._launcher.variables().get("BASH_ENV", "")) as report, self._argv(text, program) as argv:
-            if background:
-                ran = self._run_job(argv, text, cwd=here, **how)
-            else:
-                how |= {"extra": {"BASH_ENV": report}} if reports else {}
-                ran = self._run_program(argv, cwd=here, seconds=seconds, **how)
-            found = report.read()
+        report = ask_for_report(text, self._launcher.variables()) if reports else None
+        with report or nullcontext(), self._argv(text, program) as argv:
+            how |= {"cwd": here, **({"extra": {"BASH_ENV": report}} if report else {})}
+            ran = self._run_job(argv, text, **how) if background else self._run_program(argv, seconds=seconds, **how)
+            found = report.read() if report else None
+        if reports and report is None and ran.outcome == "exited":
+            found = ran.launched.cwd, environment.combine(ran.launched.first, own, used)
         if found is not None:
             withheld = {name: value for name, value in variables.items() if name not in used}
             notes += self._remember(choice, os.path.normpath(here), found, ({**ran.launched.first, **own}, withheld))

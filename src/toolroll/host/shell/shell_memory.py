@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files.sessions import SavedShell
+from toolroll.host.shell.command_checks import keeps_shell
 from toolroll.host.shell.command_launcher import SealedText
 from toolroll.policy.secrets import is_secret
 from toolroll.policy.variables import may_set, words
@@ -67,6 +68,13 @@ done; builtin printf '\0'; } >|FILE; } 2>/dev/null"""
         pairs = (one.decode("utf-8", "surrogateescape").partition("=") for one in rest.split(b"\0"))
         found = {name: value for name, _, value in pairs if _NAME.fullmatch(name)}
         return folder.decode("utf-8", "replace").removesuffix("\n"), found
+
+
+def ask_for_report(text: str, variables: Mapping[str, str]) -> ShellReport | None:
+    """The start file for a bash that gets these first variables; None if it is certain to end as it begins."""
+    start_file = variables.get("BASH_ENV", "")
+    has_code = start_file or any(name.startswith("BASH_FUNC_") for name in variables)
+    return ShellReport(start_file) if has_code or not keeps_shell(text) else None
 
 
 def compare_variables(

@@ -7,6 +7,7 @@ import tarfile
 import pytest
 
 from tests.values import assert_values
+from tests.waiting import closed_again, descriptors
 from toolroll import Kit, ToolError
 from toolroll.host.files.archive import pack as module
 from toolroll.host.files.archive.pack import leads_out, pack
@@ -120,10 +121,10 @@ def test_what_changes_meanwhile_is_left_out(kit, ws, monkeypatch):
 def test_a_call_that_is_cancelled_leaves_no_file_open(kit):
     token, files = CancelToken(), kit.context().files
     token.cancel()
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     with pytest.raises(ToolError):
         pack(files, token, ignored=False, git=False)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 def test_values_stay_as_they_are():

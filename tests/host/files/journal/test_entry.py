@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll import ToolError
 from toolroll.host.files.journal import entry
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, check_kept, look
@@ -27,7 +28,7 @@ def test_what_stands_at_a_name(ws, folder):
     (ws / "d").chmod(0o711)
     (ws / "link").symlink_to("none")
     os.mkfifo(ws / "pipe")
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     assert look(folder, "a") == (PathState("file", 0o4750, digest(b"A").hex()), b"A")
     assert look(folder, "d") == (PathState("directory", 0o711), None)
     assert look(folder, "link") == (PathState("link", 0, "none"), None)
@@ -35,7 +36,7 @@ def test_what_stands_at_a_name(ws, folder):
     with pytest.raises(OSError, match="Not a file, folder or link") as caught:
         look(folder, "pipe")
     assert caught.value.errno == 6
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 def test_a_file_that_is_too_large_is_not_kept(ws, folder, monkeypatch):

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from tests.values import assert_values
+from tests.waiting import closed_again, descriptors
 from toolroll import Kit, ToolError
 from toolroll.host.files.journal import log as module
 from toolroll.host.files.journal.entry import NOT_KEPT, JournalEntry, PathChange, PathState
@@ -139,12 +140,12 @@ def test_a_call_that_fails_leaves_no_folder_open(kit, ws):
         (ws / name).write_text("old\n")
     right = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"
     wrong = "--- /dev/null\n+++ b/b.txt/c\n@@ -0,0 +1 @@\n+x\n"
-    opened = []
+    opened = set()
     for _ in range(3):
         assert kit.call("patch", {"patch": right + wrong}).error.message == "Not a directory: 'b.txt/c'."
-        opened.append(len(os.listdir("/proc/self/fd")))
+        opened = opened or descriptors()
     assert (ws / "a.txt").read_text() == "old\n"
-    assert opened == opened[:1] * 3
+    assert closed_again(opened)
 
 
 def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws, tmp_path):
@@ -353,7 +354,7 @@ def test_a_record_is_free_unless_locked_swept_or_full(tmp_path):
         assert _is_free(one.fileno()) is False
 
 
-@pytest.mark.parametrize(("runs", "let_go", "least"), [(True, 5.0, 0.0), (False, 0.1, 0.1)])
+@pytest.mark.parametrize(("runs", "let_go", "least"), [(True, 60.0, 0.0), (False, 0.1, 0.1)])
 def test_only_for_the_lock_of_a_process_that_ended_one_waits(log, tmp_path, monkeypatch, runs, let_go, least):
     monkeypatch.setattr("toolroll.host.files.journal.log._LET_GO_S", let_go)
     with subprocess.Popen(["true"]) as ended:
@@ -366,7 +367,7 @@ def test_only_for_the_lock_of_a_process_that_ended_one_waits(log, tmp_path, monk
         with pytest.raises(BlockingIOError), PendingSteps.left(folder, record.name):
             pass
         os.close(folder)
-    assert least <= time.monotonic() - begun < least + 2
+    assert least <= time.monotonic() - begun < least + 30
 
 
 def test_an_undoing_that_is_undone_brings_its_entry_back():

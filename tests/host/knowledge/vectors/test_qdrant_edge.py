@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 
+from tests.waiting import until
 from toolroll import ToolError
 from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge, _named
 from toolroll.host.runtime.cancellation import CancelToken
@@ -106,10 +106,7 @@ def test_it_is_given_up_when_it_is_not_used(opened):
     store = opened(idle=0.1)
     store.put("m", {1: AXIS[1]}, TOKEN)
     assert store._lock is not None
-    until = time.monotonic() + 10
-    while store._lock is not None and time.monotonic() < until:
-        time.sleep(0.01)
-    assert store._lock is None
+    assert until(lambda: store._lock is None)
     assert store.count("m", TOKEN) == 1
 
 

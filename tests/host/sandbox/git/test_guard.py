@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.sandbox.git.test_baseline import git, look, state
-from tests.waiting import until
+from tests.waiting import closed_again, descriptors, until
 from toolroll import Kit
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
@@ -30,16 +31,23 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 WHO = ("-c", "user.name=a", "-c", "user.email=b")
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository to be copied."""
+    folder = tmp_path_factory.mktemp("template")
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a").write_text("1\n")
+    git(folder, "add", "a")
+    git(folder, *WHO, "commit", "-q", "-m", "one")
+    git(folder, "tag", "v1")
+    (folder / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
+    (folder / ".git" / "hooks" / "pre-push").chmod(0o644)
+    return folder
+
+
 @pytest.fixture
-def repository(ws: Path) -> Path:
-    git(ws, "init", "-q", "-b", "main")
-    (ws / "a").write_text("1\n")
-    git(ws, "add", "a")
-    git(ws, *WHO, "commit", "-q", "-m", "one")
-    git(ws, "tag", "v1")
-    (ws / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
-    (ws / ".git" / "hooks" / "pre-push").chmod(0o644)
-    return ws
+def repository(template: Path, ws: Path) -> Path:
+    return shutil.copytree(template, ws, dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -433,20 +441,20 @@ def test_without_a_repository_nothing_is_kept(guard: GitGuard, ws: Path, tmp_pat
 
 
 def test_nothing_is_left_of_a_closed_guard(ws: Path, repository: Path, tmp_path: Path) -> None:
-    before, threads = sorted(os.listdir("/proc/self/fd")), threading.active_count()
+    before, threads = descriptors(), set(threading.enumerate())
     root, kept = Root(str(ws)), State(str(tmp_path / "state"))
     guard = GitGuard(root, kept)
     guarded(guard, repository, "true")
     guard.close()
     kept.close()
     root.close()
-    assert sorted(os.listdir("/proc/self/fd")) == before
-    assert threading.active_count() == threads
+    assert closed_again(before)
+    assert until(lambda: set(threading.enumerate()) <= threads)
 
 
 def test_the_end_of_the_watch_and_its_close_may_come_in_any_order(tmp_path: Path) -> None:
     root = os.open(tmp_path, os.O_RDONLY)
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
 
     def close_it() -> None:
         watch.close()
@@ -456,5 +464,5 @@ def test_the_end_of_the_watch_and_its_close_may_come_in_any_order(tmp_path: Path
     (tmp_path / "new").touch()
     watch._thread.join(10)  # it closes itself at the first change
     watch.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
     os.close(root)

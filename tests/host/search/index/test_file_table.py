@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import closed_again, descriptors
 from toolroll.host.files.root import Root
 from toolroll.host.files.walk import Walk
 from toolroll.host.runtime.inotify import FolderWatch
@@ -110,10 +111,10 @@ def test_a_tree_that_is_too_large_is_not_kept(root: Root, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "MAX_ENTRIES", 5)
     for number in range(10):
         (Path(root.path) / f"d{number}").mkdir()
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     with pytest.raises(UntrackableTreeError):
         FileTable(root, threading.Event())
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert closed_again(before)
 
 
 def test_it_stops_when_it_is_told_to(root: Root) -> None:

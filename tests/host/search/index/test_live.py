@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import shutil
@@ -18,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER, descriptors
+from tests.launchers import LAUNCHER
+from tests.waiting import closed_again, descriptors, gone
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
 from toolroll.host.search import grep, list_files
@@ -147,8 +147,7 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
         made.append(Search(roots[-1], limits=Limits(), launcher=LAUNCHER, state=states[-1]))
         return top, made[-1], Search(roots[-1], limits=Limits(), launcher=LAUNCHER)
 
-    gc.collect()  # so that what other tests have left open is not closed meanwhile
-    before = len(descriptors())
+    before = descriptors()
     yield make
     for search in made:
         search.close()
@@ -156,7 +155,7 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
         root.close()
     for state in states:
         state.close()
-    assert len(descriptors()) == before
+    assert closed_again(before)
 
 
 def known(search: Search, *, indexed: bool = True) -> Search:
@@ -465,7 +464,7 @@ def test_nothing_is_left_running(searches: Make) -> None:
 
 PARENT = """
 import os, sys, time
-from tests.launchers import LAUNCHER, descriptors
+from tests.launchers import LAUNCHER
 from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.files.root import Root
 root = Root(sys.argv[1])
@@ -484,10 +483,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
         [sys.executable, "-c", PARENT, str(tmp_path), str(tmp_path / "i.sqlite")], capture_output=True, check=False
     )
     child = int(ran.stdout)
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert gone(child)
     (tmp_path / "i.sqlite").touch()
     with closing(sqlite3.connect(tmp_path / "i.sqlite")) as base:
         made = base.execute("select count(*) from sqlite_master where name = 'files'").fetchone()[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
@@ -63,6 +63,7 @@ class Analysis:
         return reached
 
 
+@lru_cache(maxsize=4)  # a command is judged by several rules
 def analyse(text: str) -> Analysis:
     """What a shell would run if it got `text`."""
     result = Analysis()
