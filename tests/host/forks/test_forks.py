@@ -222,42 +222,6 @@ def test_random_changes_in_overlays_of_an_ordinary_user() -> None:
     run_as_user(5)
 
 
-_AS_ROOT_OF_A_NAMESPACE = """
-import os, shutil, sys
-from toolroll import Kit
-folder = sys.argv[1]
-with Kit(f"{folder}/ws") as kit, kit.fork("overlay") as fork:
-    os.chdir(fork.workspace)
-    shutil.rmtree("sub")
-    os.mkdir("sub")
-    os.rename("a.txt", "sub/b.txt")
-    fork.merge()
-with Kit(f"{folder}/mixed") as kit, kit.fork() as fork:
-    print(fork.kind)
-"""
-
-
-def test_root_of_a_namespace_has_overlays_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a rootless container: there root cannot write the attributes that overlays of root use."""
-    within = ["unshare", "--user", "--map-root-user", "--mount"]
-    if not shutil.which("unshare") or subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no user namespaces here")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name in ("ws", "mixed"):
-        (tmp_path / name / "sub").mkdir(parents=True)
-        (tmp_path / name / "a.txt").write_text("a\n")
-        (tmp_path / name / "sub" / "old.txt").write_text("old\n")
-    if os.geteuid() == 0:  # a user that the namespace does not know
-        os.chown(tmp_path / "mixed" / "a.txt", 1234, 1234)
-        (tmp_path / "mixed" / "link").symlink_to("a.txt")
-        os.chown(tmp_path / "mixed" / "link", 1234, 1234, follow_symlinks=False)
-    words = [*within, sys.executable, "-c", _AS_ROOT_OF_A_NAMESPACE, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert sorted(str(one.relative_to(tmp_path / "ws")) for one in (tmp_path / "ws").rglob("*")) == ["sub", "sub/b.txt"]
-    assert os.geteuid() != 0 or done.stdout.strip() in ("copy", "reflink")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_many_random_changes_in_overlays_of_an_ordinary_user() -> None:

@@ -271,7 +271,7 @@ class C(unittest.TestCase):
 )
 def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
     put({"test_a.py": STUCK.format(statement)})
-    result = call(timeout=2 if "sleep" in statement else 60, framework="unittest")
+    result = call(timeout=4 if "sleep" in statement else 60, framework="unittest")
     assert (result.status, result.data["passed"], result.data["failed"]) == ("partial", 1, 1)
     assert "FAILED test_a.py::C::test_2" in result.text
     assert how in result.text

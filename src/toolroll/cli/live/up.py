@@ -106,8 +106,8 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
         return ""
 
     def describe() -> str:
-        about = f"process {os.getpid()}, version {__version__}, since {since}, jobs: {kits.count_jobs()}"
-        return f"{workspace}\0{about}"
+        about = f"process {os.getpid()}, version {__version__}, since {since}"
+        return f"{workspace}\0{about}, sessions: {kits.count_sessions()}, jobs: {kits.count_jobs()}"
 
     def is_needed() -> bool:
         kits.sweep()

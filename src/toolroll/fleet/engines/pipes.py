@@ -129,7 +129,13 @@ def connect(pipe: NodePipe, words: list[str], then: Callable[[NodePipe], None] =
 
     `then` is what both sides say first.
     """
-    late = threading.Timer(_HELLO_SECONDS, pipe.stop)
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        pipe.stop()
+
+    late = threading.Timer(_HELLO_SECONDS, give_up)
     late.start()
     try:
         code = read_node_start()
@@ -143,7 +149,9 @@ def connect(pipe: NodePipe, words: list[str], then: Callable[[NodePipe], None] =
         then(pipe)
     except (ConnectionError, EOFError) as error:
         pipe.finish()
-        raise ToolError(ErrorCode.NETWORK, pipe.wait()) from error
+        how = pipe.wait()
+        silent = f"it did not answer within {_HELLO_SECONDS:g} s."
+        raise ToolError(ErrorCode.NETWORK, silent if is_late.is_set() else how) from error
     except BaseException:
         pipe.stop()
         pipe.wait()

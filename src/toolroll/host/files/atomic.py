@@ -256,7 +256,7 @@ def _own(new: int, was: os.stat_result) -> int:
     if (now.st_uid, now.st_gid) == (was.st_uid, was.st_gid):
         return mode
     for uid, lost in ((was.st_uid, 0), (-1, stat.S_ISUID)):
-        with suppress(PermissionError):
+        with suppress(OSError):  # not ours to give, or an owner that the namespace of this process does not know
             os.fchown(new, uid, was.st_gid)
             return mode & ~lost
     # The group is another one: it gets no more rights than others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -26,12 +27,19 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-c", "protocol.file.allow=always", *words], cwd=folder, env=env, check=True)
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository to be copied."""
+    folder = tmp_path_factory.mktemp("template")
+    git(folder, "init", "-q", "-b", "main")
+    (folder / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
+    (folder / ".git" / "hooks" / "pre-push").chmod(0o644)
+    return folder
+
+
 @pytest.fixture
-def repository(ws: Path) -> Path:
-    git(ws, "init", "-q", "-b", "main")
-    (ws / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
-    (ws / ".git" / "hooks" / "pre-push").chmod(0o644)
-    return ws
+def repository(template: Path, ws: Path) -> Path:
+    return shutil.copytree(template, ws, dirs_exist_ok=True)
 
 
 WATCHED = ["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "objects/info/alternates"]

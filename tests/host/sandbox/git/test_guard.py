@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -30,16 +31,23 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 WHO = ("-c", "user.name=a", "-c", "user.email=b")
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository to be copied."""
+    folder = tmp_path_factory.mktemp("template")
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a").write_text("1\n")
+    git(folder, "add", "a")
+    git(folder, *WHO, "commit", "-q", "-m", "one")
+    git(folder, "tag", "v1")
+    (folder / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
+    (folder / ".git" / "hooks" / "pre-push").chmod(0o644)
+    return folder
+
+
 @pytest.fixture
-def repository(ws: Path) -> Path:
-    git(ws, "init", "-q", "-b", "main")
-    (ws / "a").write_text("1\n")
-    git(ws, "add", "a")
-    git(ws, *WHO, "commit", "-q", "-m", "one")
-    git(ws, "tag", "v1")
-    (ws / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n# not switched on\n")
-    (ws / ".git" / "hooks" / "pre-push").chmod(0o644)
-    return ws
+def repository(template: Path, ws: Path) -> Path:
+    return shutil.copytree(template, ws, dirs_exist_ok=True)
 
 
 @pytest.fixture
