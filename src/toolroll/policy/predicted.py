@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
-
-from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
     from toolroll.policy.commands import JudgedPart
@@ -55,10 +53,15 @@ def predict(parts: Iterable[JudgedPart]) -> tuple[str, ...]:
         words = _words(part)
         for kind, path in _effects(words):
             if path not in _UNNAMED:
-                found.setdefault(kind, {})[os.path.normpath(os.path.join(part.where or ".", path))] = None
+                found.setdefault(kind, {})[posixpath.normpath(posixpath.join(part.where or ".", path))] = None
         if part.decision != "allow":  # what only reads or prints names hosts too
             found.setdefault(REACHES, {}).update(dict.fromkeys(_hosts(words)))
-    return tuple(f"{kind} {list_some(list(found[kind]), _MAX_NAMED)}" for kind in _ORDER if found.get(kind))
+    return tuple(f"{kind} {_list(list(found[kind]))}" for kind in _ORDER if found.get(kind))
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _words(part: JudgedPart) -> list[str]:
@@ -79,7 +82,7 @@ def _hosts(words: Iterable[str]) -> Iterator[str]:
 
 def _effects(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What a command does, and the path as it names it."""
-    program = os.path.basename(words[0]) if words else ""
+    program = posixpath.basename(words[0]) if words else ""
     named, into = _named(program, words[1:])
     if _ALL.get(program) == CHANGES:
         named = named[1:]  # behind the mode or the owner
