@@ -1,21 +1,31 @@
-"""The runtime for verifiers, by what its own runtimes do: `make adapters`."""
+"""The runtime for verifiers, by what its own runtimes do, and in a whole episode: `make adapters`."""
 
 import asyncio
 import os
+import sys
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 pytest.importorskip("verifiers", reason="verifiers is missing: run `make adapters`")
 
+import verifiers.v1 as vf
+from verifiers.v1.clients import EvalClientConfig, ModelContext
+from verifiers.v1.envs.single_agent import SingleAgentEnvConfig
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import RuntimeInfo, SubprocessConfig, make_runtime
 
 from tests.adapters.escapes import find_escapes
+from tests.adapters.task import run_example
+from tests.clients.scripted_model import serve_script
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.verifiers import runtime
+from toolroll.host.runtime.user_folders import make_cache_dir
 
 pytestmark = pytest.mark.slow
 
@@ -126,3 +136,87 @@ def test_only_the_named_port_of_this_machine_is_reached():
             one.shutdown()
             one.server_close()
     assert found == ["b'answer'\n", ""]
+
+
+UV = f"""#!/bin/sh
+# Stands for uv where the packages of a script are installed already, in the environment of this test.
+[ "$1" = sync ] || echo {sys.executable}
+"""
+
+
+class GreetTask(vf.Task[vf.TaskData]):
+    def runtime_env(self):
+        return {"PATH": f"{os.getcwd()}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    @vf.reward
+    async def is_greeted(self, runtime):
+        return float(await runtime.read("greeting") == b"hello\n")
+
+
+class Greet(vf.Taskset[GreetTask, vf.TasksetConfig]):
+    def load(self):
+        yield GreetTask(vf.TaskData(prompt="Write hello into the file greeting."), self.config.task)
+
+
+@pytest.fixture
+def base(monkeypatch):
+    """A folder that is not in /tmp, as the current one."""
+    with tempfile.TemporaryDirectory(dir=make_cache_dir("sandboxes")) as folder:
+        (Path(folder) / "bin").mkdir()
+        (Path(folder) / "bin" / "uv").write_text(UV)
+        (Path(folder) / "bin" / "uv").chmod(0o755)
+        monkeypatch.chdir(folder)
+        yield Path(folder)
+
+
+def test_a_whole_episode_of_an_environment(base, ws, monkeypatch):
+    plugin = ModuleType("greet_v1")
+    plugin.Greet, plugin.__all__ = Greet, ["Greet"]
+    monkeypatch.setitem(sys.modules, "greet_v1", plugin)
+    monkeypatch.setenv("SCRIPTED_KEY", "key")
+    secret = ws / "secret"
+    secret.write_text("of this machine")
+    commands = ["echo hello > greeting; ls", f"cat {secret} || echo kept"]
+    agent = vf.AgentConfig(runtime=SubprocessConfig(), harness={"id": "bash"})
+    env = run_example("verifiers")["SandboxedEnv"](SingleAgentEnvConfig(taskset={"id": "greet_v1"}, agent=agent))
+
+    async def run(client):
+        async with env.serving():
+            [task] = env.taskset
+            return await env.run_episode(task, ModelContext(model="m", client=client, sampling=vf.SamplingConfig()))
+
+    with serve_script([[("bash", {"command": one})] for one in commands], bare=True) as model:
+        episode = asyncio.run(run(EvalClientConfig(base_url=f"{model.url}/v1", api_key_var="SCRIPTED_KEY")))
+    [trace] = episode.traces
+    assert (episode.ok, trace.errors, trace.reward) == (True, [], 1.0)
+    listed, read = (one.text for one in model.last.results)
+    assert listed.split() == ["bin", "greeting"]
+    assert "kept" in read
+    assert "of this machine" not in read
+    assert os.listdir(base) == ["bin"]  # the episode had a fork of it
+    assert not os.path.exists(trace.agent.runtime.id)
+
+
+def test_a_machine_without_uv():
+    async def use(box):
+        with pytest.raises(RuntimeError, match=r"uv: (command )?not found(.|\n)*It needs uv on this machine"):
+            await box.prepare_uv_script("print()", {"PATH": "/usr/bin:/bin"})
+
+    with_runtime(use)
+
+
+def test_more_servers_than_ports_take_the_oldest():
+    async def use(box):
+        urls = [f"http://127.0.0.1:{port}/v1" for port in range(9001, 9006)]
+        ports = [box.host_url(one).split(":")[2] for one in (*urls[:4], urls[0], urls[4])]
+        assert ports[0] == ports[4]
+        assert ports[5] == ports[1]
+        assert len(set(ports)) == 4
+        return box.host_url("https://model.example/v1")
+
+    assert with_runtime(use) == "https://model.example/v1"
+    assert with_runtime(use_as_is, network=True) == "http://127.0.0.1:9/v1"
+
+
+async def use_as_is(box):
+    return box.host_url("http://127.0.0.1:9/v1")

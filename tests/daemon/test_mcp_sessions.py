@@ -1,5 +1,6 @@
 """Sessions of `toolroll mcp` by the daemon: as without it, and they end with their client or with the daemon."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from tests.mcp.pipes import server
 from tests.waiting import gone, until
 from toolroll.control.client import find_processes
+from toolroll.daemon.start import describe_daemons
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a daemon on Linux only")
 
@@ -17,14 +19,12 @@ _OPTIONS = ("--sandbox", "none")
 
 
 @pytest.fixture
-def daemon(start, here, tmp_path, monkeypatch):
+def connect(here, tmp_path, monkeypatch):
+    """Start `toolroll mcp` as a client does.
+
+    A test starts its daemon itself: after the fixtures, pytest puts its own streams in the place of the daemon's.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "state" / "config"))
-    return start(*_OPTIONS)
-
-
-@pytest.fixture
-def connect(daemon, here, tmp_path):
-    """Start `toolroll mcp` as a client does, while a daemon runs."""
 
     @contextmanager
     def open_session(*words):
@@ -44,14 +44,15 @@ def talk(pipes, here):
     long = {"command": "touch begun; exec sleep 600"}
     number = pipes.request("tools/call", {"name": "bash", "arguments": long})
     assert until(lambda: pipes.ask("ping") == {} and (here / "begun").exists())  # its question is answered on the way
-    told.append([(one["kind"], one["client"]) for one in find_processes(str(here)) if one["kind"] == "mcp"])
+    processes = [one for one in find_processes(str(here)) if one["pid"] == pipes.process.pid]
+    told.append([(one["kind"], one["client"]) for one in processes])
     pipes.notify("notifications/cancelled", {"requestId": number})
     status = pipes.end()
     return told, asked, status, pipes.other, pipes.answers, pipes.process.stderr.read().decode()
 
 
-def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypatch):
-    found = []
+def test_a_session_is_as_without_the_daemon(connect, start, put, here, monkeypatch):
+    daemon, found = start(*_OPTIONS), []
     for switch in ("auto", "off"):
         put({"a.txt": "hello\n"})
         (here / "begun").unlink(missing_ok=True)
@@ -69,8 +70,9 @@ def test_a_session_is_as_without_the_daemon(connect, daemon, put, here, monkeypa
 
 
 @pytest.mark.parametrize("end", ["input", "kill", "signal", "stop"])
-def test_a_session_ends_with_its_client_and_with_the_daemon(connect, daemon, by_daemon, here, end):
+def test_a_session_ends_with_its_client_and_with_the_daemon(connect, start, by_daemon, here, end):
     """Its commands and jobs end too; others see its jobs meanwhile."""
+    daemon = start(*_OPTIONS)
     with connect() as pipes:
         pipes.start()
         pipes.call("bash", command="echo $$ > job; exec sleep 600", background=True)
@@ -80,6 +82,7 @@ def test_a_session_ends_with_its_client_and_with_the_daemon(connect, daemon, by_
             pipes.request("tools/call", {"name": "bash", "arguments": foreground})
         names = ("job", "command")[: 1 + (end != "input")]
         assert until(lambda: all((here / one).exists() and (here / one).read_text() for one in names))
+        assert "sessions: 1, jobs: 1" in dict(describe_daemons(str(here)))[os.path.basename(daemon._path)]
         daemon._used = 0.0
         assert not daemon._is_idle()
         if end == "input":

@@ -129,7 +129,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
-        "open_control": _open_control,
+        "open_control": partial(_open_control, args.caller),
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
@@ -139,10 +139,13 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
-def _open_control() -> ControlServer:
+def _open_control(caller: Caller | None) -> ControlServer:
     from toolroll.control.server import ControlServer
 
-    return ControlServer(None, "mcp", warn=_warn)
+    made = ControlServer(None, "mcp", warn=_warn)
+    if caller is not None:
+        made.hands.pid = caller.pid
+    return made
 
 
 def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class Hands:
     calls: LiveCalls
     approvals: WaitingApprovals
     current_kit: Kit | None = None
+    pid: int = field(default_factory=os.getpid)
+    """Of the process that the client has started, where a daemon works for it."""
     started: float = field(default_factory=time.time)
 
     @property
@@ -43,14 +46,12 @@ class Hands:
 
 def hello(hands: Hands, _params: Params) -> Params:
     """Who the process is, and where it works."""
-    import os
-
     from toolroll import __version__
 
     kit = hands.kit
     return {
         "id": hands.id,
-        "pid": os.getpid(),
+        "pid": hands.pid,
         "kind": hands.kind,
         "client": hands.client,
         "workspace": kit.workspace,

@@ -15,7 +15,11 @@ class ClosableReader(LineReader):
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self._reading = threading.Lock()
-        self._end, self._ender = os.pipe()
+        try:
+            self._end, self._ender = os.pipe()
+        except OSError:  # no descriptors are left
+            os.close(fd)
+            raise
         self._poll = select.poll()
         for one in (fd, self._end):
             self._poll.register(one, select.POLLIN)

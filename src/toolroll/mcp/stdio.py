@@ -59,7 +59,7 @@ def _serve_request(backend: Backend, token: RequestToken, *given: Any) -> int:
     from toolroll.mcp.closable import ClosableReader, ClosableWriter
 
     source, target = take_streams()
-    with closing(ClosableReader(source)) as reader, closing(ClosableWriter(target)) as writer, closing(backend):
+    with closing(ClosableWriter(target)) as writer, closing(ClosableReader(source)) as reader, closing(backend):
         server = _Server(backend, source, target, *given, pipes=(reader, writer))
         with closing(server):
             token.tell(server.interrupt)

@@ -32,7 +32,7 @@ def test_threads_that_a_request_starts_act_for_it(tmp_path):
             timer = threading.Timer(0, look, ["in a timer"])  # a class with a `run` of its own
             timer.start()
             timer.join()
-            os.close(take_streams()[1])
+            assert take_streams() == (source, target)
             print("for stdout")
             assert sys.stdin.read() == ""
             last.append(threading.Thread(target=go_on))
@@ -47,6 +47,9 @@ def test_threads_that_a_request_starts_act_for_it(tmp_path):
         last[0].join()
         look("of the daemon")
     written = os.pread(target, 1000, 0).decode()
+    assert (source in request.fds, target in request.fds) == (False, False)
     request.close()
+    os.close(source)
+    os.close(target)
     assert written == "in a pool\nin a timer\nfor stdout\n"
     assert found == [("its own", str(tmp_path))] * 2 + [("its own", False), (os.environ.get("MARK"), os.getcwd())]

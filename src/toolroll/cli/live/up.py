@@ -98,7 +98,7 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
     workspace, since = resolve(args.workspace), time.strftime("%Y-%m-%d %H:%M")
 
     def answer(request: DaemonRequest) -> int:
-        return main(request.argv, Caller(request.pid, request.token, kits))
+        return main(request.argv, Caller(request.pid, request.token, kits, control.approvals))
 
     def why_not() -> str:
         with suppress(UsageError):  # the call reports it
@@ -106,8 +106,8 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
         return ""
 
     def describe() -> str:
-        about = f"process {os.getpid()}, version {__version__}, since {since}, jobs: {kits.count_jobs()}"
-        return f"{workspace}\0{about}"
+        about = f"process {os.getpid()}, version {__version__}, since {since}"
+        return f"{workspace}\0{about}, sessions: {kits.count_sessions()}, jobs: {kits.count_jobs()}"
 
     def is_needed() -> bool:
         kits.sweep()

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -54,7 +54,7 @@ class DaemonRequest:
     umask: int = 0o077
     encodings: tuple[str, ...] = ("utf-8",) * len(_STREAMS)
     environment: dict[str, str] = field(default_factory=dict)
-    fds: tuple[int, ...] = ()
+    fds: Sequence[int] = ()
     pid: int = 0
     token: RequestToken = field(default_factory=RequestToken)
 
@@ -111,8 +111,8 @@ def _parse(body: bytes, fds: tuple[int, ...]) -> DaemonRequest:
 class _Acting:
     """What the threads of a request have."""
 
+    request: DaemonRequest
     streams: dict[str, TextIO]
-    environment: MutableMapping[str, str]
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def acting_as(request: DaemonRequest) -> Iterator[None]:
         for name, fd, encoding in zip(_STREAMS, request.fds, request.encodings, strict=False):
             streams[name] = stream = _open_stream(name, fd, encoding)
             ends.callback(_close_quietly, stream)
-        _local.acting = _Acting(streams, request.environment)
+        _local.acting = _Acting(request, streams)
         ends.callback(_local.__dict__.clear)
         ends.callback(streams.clear)
         yield
@@ -144,9 +144,9 @@ def take_streams() -> tuple[int, int]:
 
     Other code that reads its stdin gets nothing, and what it prints goes to its stderr.
     """
-    streams = _local.acting.streams
-    source, target = os.dup(streams["stdin"].fileno()), os.dup(streams["stdout"].fileno())
-    streams["stdin"], streams["stdout"] = io.StringIO(), streams["stderr"]
+    acting: _Acting = _local.acting
+    acting.streams.update(stdin=io.StringIO(), stdout=acting.streams["stderr"])
+    source, target, *acting.request.fds = acting.request.fds
     return source, target
 
 
@@ -181,7 +181,7 @@ class _ThreadEnvironment(MutableMapping[str, str]):
 
     def _now(self) -> MutableMapping[str, str]:
         acting: _Acting | None = getattr(_local, "acting", None)
-        return self._own if acting is None else acting.environment
+        return self._own if acting is None else acting.request.environment
 
     def __getitem__(self, name: str) -> str:
         return self._now()[name]
