@@ -14,6 +14,8 @@ from toolroll.result import Suggestion, ToolError
 from toolroll.text.names import is_prose
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from tree_sitter import Node
 
     from toolroll.host.files.reader import TextFile
@@ -106,7 +108,8 @@ def _parses_in_parts(data: bytes) -> bool:
 
 def _compile(text: bytes, flags: int = 0) -> int:
     """Half the time of `ast.parse`; the flags of the futures that the text imports, or had before."""
-    return compile(text, "<source>", "exec", flags, dont_inherit=True).co_flags & _FUTURES
+    made: CodeType = compile(text, "<source>", "exec", flags, dont_inherit=True)
+    return made.co_flags & _FUTURES
 
 
 def _json_error(data: bytes) -> str | None:
