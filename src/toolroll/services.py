@@ -331,10 +331,12 @@ class Services:
             before, lost = SavedSession(self.session), str(error)
         self.files.records.restore(before.files)
         self.shell.memory.resume(self.session, before.shells)
+        self.guard.resume(before.grants)
 
         def keep() -> None:
             with suppress(OSError):  # a full disk: what was called for has been done
-                store.save(before, self.shell.memory.saved(self.session), self.files.records.all())
+                shells, files = self.shell.memory.saved(self.session), self.files.records.all()
+                store.save(before, shells, files, self.guard.session_grants)
 
         self._keep_session = keep
         self._closing.callback(self.save_session)

@@ -1,6 +1,7 @@
 """The daemon: the same output as without it, for any caller and any number of them, and no trace of a dead one."""
 
 import os
+import pty
 import re
 import socket
 import subprocess
@@ -138,6 +139,20 @@ def test_a_client_that_goes_away_cancels_its_call(start, here):
         client.kill()
     pid = int((here / "pid").read_text())
     assert until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_a_question_is_asked_on_the_terminal_of_the_client(start, here, monkeypatch):
+    monkeypatch.setenv("TOOLROLL_POLICY", "ask")
+    start()
+    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
+    ours, theirs = pty.openpty()
+    os.write(ours, b"y\n")
+    words = [sys.executable, "-c", code, "call", "write", "path=a", "content=b"]
+    done = subprocess.run(words, stdin=theirs, stderr=theirs, timeout=60, check=False)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    os.close(theirs)
+    assert (done.returncode, b"Allow? [y]es" in shown, (here / "a").read_text()) == (0, True, "b")
 
 
 def test_wrong_and_half_messages_are_refused(start, by_daemon):

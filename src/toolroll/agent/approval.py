@@ -29,6 +29,7 @@ _ANSWERS: dict[str, Answer] = {
 }
 CHOICES = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
 CHOICES_ONCE = "Allow? [y]es, [n]o: "
+_NO_TERMINAL = "there is no terminal to ask on; the user can run this on one, or with --yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +53,24 @@ def parse_answer(text: str) -> Answer | None:
     return _ANSWERS.get(text.strip().lower())
 
 
-def refuse_unasked(_request: ApprovalRequest) -> Answer:
-    """The approver where there is no terminal to ask on."""
-    raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
-
-
 def make_approver(
     kit: Callable[[], Kit],
     ask: Callable[[ApprovalPrompt, CancelToken], str] | None,
     approvals: WaitingApprovals,
     token: CancelToken,
+    why_not: str = _NO_TERMINAL,
 ) -> Callable[[ApprovalRequest], Answer]:
     """An approver that asks a person, and repeats the question until the answer has a meaning.
 
     `ask` gets a token that is cancelled when the request was answered elsewhere, such as in the console. Without `ask`
-    there is no terminal. `token` ends the wait.
+    there is no terminal, as `why_not` says. `token` ends the wait.
     """
     terminal = threading.Lock()
 
     def approve(request: ApprovalRequest) -> Answer:
         def asker(withdrawn: CancelToken) -> Answer:
             if ask is None:
-                return refuse_unasked(request)
+                raise CannotAskError(why_not)
             prompt = build_prompt(request, kit())
             while (given := parse_answer(ask(prompt, withdrawn))) is None:
                 withdrawn.check()

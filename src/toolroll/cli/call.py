@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.cli import arguments
+from toolroll.cli.call_approver import CallApprover
 from toolroll.cli.command import Candidate, Command, Option, UsageError
 from toolroll.cli.options import (
     DIALECT,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 def run(args: Namespace) -> int:
     """Make one call and print its result; returns the exit status of the command, or 0 or 1."""
-    with open_kit(args, listing=args.help or args.tool is None) as kit:
+    approver = CallApprover(args.caller)
+    with open_kit(args, listing=args.help or args.tool is None, approve=approver) as kit:
         if args.tool is None:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
         entry = kit.entry(args.tool)
@@ -47,7 +49,7 @@ def run(args: Namespace) -> int:
             print(describe(entry))
             return 0
         given = arguments.parse_arguments(args.arguments, entry.schema if entry else {})
-        result = _call(kit, args, given)
+        result = _call(kit, args, given, approver)
         if _needs_daemon(result) and (status := _call_by_daemon(args, given, kit)) is not None:
             return status
         if args.json:
@@ -57,11 +59,12 @@ def run(args: Namespace) -> int:
     return _status(result, follow=not args.no_exit_code)
 
 
-def _call(kit: Kit, args: Namespace, given: dict[str, Any]) -> Result:
+def _call(kit: Kit, args: Namespace, given: dict[str, Any], approver: CallApprover) -> Result:
+    with approver.answering(kit):
+        result = kit.call(args.tool, given, tools="all", token=approver.token)
     if args.caller is None:
-        return kit.call(args.tool, given, tools="all")
-    result = kit.call(args.tool, given, tools="all", token=args.caller.token)
-    if args.caller.token.cancelled:  # as an interrupt of this process would be
+        return result
+    if approver.token.cancelled:  # as an interrupt of this process would be
         raise KeyboardInterrupt
     result.meta.pop("live_call", None)  # its number in the daemon
     return result
@@ -203,8 +206,12 @@ values:
 
 sessions:
   Calls from one terminal in one workspace are one session, as are calls with the same --session NAME: what
-  was read and in which encoding, todos and the folder of `terminal` are kept until 24 hours pass without a
-  call. Without a terminal and without a name, each call is a session of its own. See: toolroll sessions
+  was read and in which encoding, todos, approvals and the folder of `terminal` are kept until 24 hours pass
+  without a call. Without a terminal and without a name, each call is a session of its own. See: toolroll sessions
+
+approval:
+  What the policy asks about is asked on the terminal, and can be answered in the console or with
+  `toolroll approve` too. Without a terminal it is refused, unless a page of the console is open.
 
 exit status:
   0 success, 1 error of the tool, 2 wrong command line, 130 interrupted. A command that fails gives its own

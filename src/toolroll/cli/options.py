@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from toolroll.catalogue import Choice
     from toolroll.daemon.warm_kits import WarmKits
+    from toolroll.host.approval.request import Approver
+    from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.host.daemon.request import RequestToken
     from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
@@ -31,6 +33,7 @@ class Caller(msgspec.Struct, frozen=True):
     pid: int
     token: RequestToken
     kits: WarmKits
+    approvals: WaitingApprovals
 
 
 def dialect_names() -> Sequence[str]:
@@ -114,10 +117,12 @@ def make_kit(workspace: str, dialect: str | None = None, **options: Any) -> Kit:
     return kit
 
 
-def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> closing[Kit]:
+def open_kit(
+    args: Namespace, tools: Choice | None = None, *, listing: bool = False, approve: Approver | None = None
+) -> closing[Kit]:
     """Open the kit of these options until the `with` ends; UsageError when its workspace cannot be opened.
 
-    `listing`: the kit is only asked for its tools, so any folder is accepted.
+    `listing`: the kit is only asked for its tools, so any folder is accepted. `approve` answers its questions.
     """
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
@@ -136,9 +141,10 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     session = None if listing else choose_session(args)
     try:
         if caller is not None:
-            kit: Kit = caller.kits.open(args.workspace, configuration.settings, session)
+            kit: Kit = caller.kits.open(args.workspace, configuration.settings, session, approve)
         else:
-            kit = make(args.workspace, session=session, tools=tools, settings=configuration.settings)
+            own: dict[str, Any] = {"tools": tools, "settings": configuration.settings, "approve": approve}
+            kit = make(args.workspace, session=session, **own)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from toolroll.agent.approval import ApprovalPrompt
+    from toolroll.host.runtime.cancellation import CancelToken
 
 # Tabs and line ends stay; other control characters could control the terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
@@ -50,6 +54,28 @@ def colour_diff(line: str, stream: TextIO) -> str:
 def complain(text: str, label: str = "toolroll") -> None:
     """Write a message to stderr."""
     print(f"{coloured(label + ':', 'red', sys.stderr)} {visible(text, sys.stderr)}", file=sys.stderr)
+
+
+def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: TextIO) -> str:
+    """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
+    import select
+
+    from toolroll.host.approval.request import CannotAskError
+    from toolroll.host.runtime.cancellation import POLL_SECONDS
+
+    title, _, rest = prompt.text.partition("\n")
+    print(f"\n{coloured(visible(title, stderr), 'yellow', stderr)}\n{visible(rest, stderr)}", file=stderr)
+    for line in visible(prompt.diff, stderr).split("\n") if prompt.diff else ():
+        print(colour_diff(line, stderr), file=stderr)
+    print(prompt.choices, end="", file=stderr, flush=True)
+    while stdin.isatty() and not select.select([stdin], [], [], POLL_SECONDS)[0]:
+        if withdrawn.cancelled:
+            print("\nIt was answered elsewhere, or its call has ended.", file=stderr)
+            raise CannotAskError("it was answered elsewhere")
+    typed = stdin.readline()
+    if not typed:
+        raise CannotAskError("the terminal was closed")
+    return typed
 
 
 def show_json(value: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from toolroll.host.approval.request import Approver
 from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
@@ -65,10 +66,10 @@ class WarmKits:
         self._used: list[WarmKit] = []
         self._kept: list[WarmKit] = []
 
-    def open(self, workspace: str, settings: Settings, session: str | None) -> WarmKit:
+    def open(self, workspace: str, settings: Settings, session: str | None, approve: Approver | None) -> WarmKit:
         """A kit for one call; as `Kit`, ValueError and OSError for a workspace that cannot be opened."""
         with self._lock:
-            made = WarmKit(self._find_base(workspace, settings), self, session=session)
+            made = WarmKit(self._find_base(workspace, settings), self, session=session, approve=approve)
             self._used.append(made)
         self._watch(made)
         return made

@@ -85,7 +85,7 @@ def test_a_question_that_was_answered_elsewhere(monkeypatch: pytest.MonkeyPatch,
         os.write(ours, b"n\n")
         assert screen.ask(ApprovalPrompt("write: needs approval"), withdrawn) == "n\n"
     os.close(ours)
-    assert "lways: \nIt was answered elsewhere, or the run has ended.\n" in capsys.readouterr().err
+    assert "lways: \nIt was answered elsewhere, or its call has ended.\n" in capsys.readouterr().err
 
 
 def test_the_cost_is_that_of_both_kinds_of_tokens() -> None:

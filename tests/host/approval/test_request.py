@@ -49,6 +49,14 @@ def test_the_whole_question():
     assert "session" not in ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "needs approval").text
 
 
+def test_predicted_effects_are_in_the_question(open_kit):
+    asked = []
+    kit = open_kit(policy="ask", approve=lambda request: asked.append(request.text))
+    kit.call("bash", {"command": "rm 'a\nb'; make https://example.org/ > c"})
+    told = "- removes a\\nb\n- creates or overwrites c\n- may reach example.org\n"
+    assert f"\n\nBy its words it\n{told}It may also do other things.\n\n" in asked[0]
+
+
 def test_commands_are_what_runs_or_the_call():
     assert ApprovalRequest("bash", Effect.SHELL, {"command": "ls"}, "r", ("ls",)).commands == ("ls",)
     assert ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "r").commands == ('write {"path": "a"}',)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import shutil
 import sys
 import threading
@@ -10,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.cli.screen import colour_diff, coloured, has_colours, visible
+from toolroll.cli.screen import ask, colour_diff, coloured, has_colours, visible
 
 if TYPE_CHECKING:
     from toolroll.agent.approval import ApprovalPrompt
@@ -82,25 +81,9 @@ class AgentScreen:
 
     def ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
         """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
-        from toolroll.host.approval.request import CannotAskError
-        from toolroll.host.runtime.cancellation import POLL_SECONDS
-
-        stream = sys.stderr
-        title, _, rest = prompt.text.partition("\n")
         with self._lock:
             self._clear()
-            print(f"\n{coloured(visible(title, stream), 'yellow', stream)}\n{visible(rest, stream)}", file=stream)
-            for line in visible(prompt.diff, stream).split("\n") if prompt.diff else ():
-                print(colour_diff(line, stream), file=stream)
-            print(prompt.choices, end="", file=stream, flush=True)
-            while sys.stdin.isatty() and not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
-                if withdrawn.cancelled:
-                    print("\nIt was answered elsewhere, or the run has ended.", file=stream)
-                    raise CannotAskError("it was answered elsewhere")
-            line = sys.stdin.readline()
-        if not line:
-            raise CannotAskError("the terminal was closed")
-        return line
+            return ask(prompt, withdrawn, sys.stdin, sys.stderr)
 
     def totals(self) -> str:
         """Steps, tokens, cost and time so far."""

@@ -98,7 +98,7 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
     workspace, since = resolve(args.workspace), time.strftime("%Y-%m-%d %H:%M")
 
     def answer(request: DaemonRequest) -> int:
-        return main(request.argv, Caller(request.pid, request.token, kits))
+        return main(request.argv, Caller(request.pid, request.token, kits, control.approvals))
 
     def why_not() -> str:
         with suppress(UsageError):  # the call reports it

@@ -72,6 +72,8 @@ class Guard:
         self._grants: Grants | None = None
         self._lock = threading.Lock()
         self._granted: set[tuple[str, ...]] = set()
+        self.session_grants: set[tuple[str, ...]] = set()
+        """What was granted for the session, also in its earlier processes."""
         self._verdicts: dict[int, Verdict] = {}
         self._by_path = has_paths(policy)
 
@@ -88,6 +90,11 @@ class Guard:
     def remember(self, grants: Grants) -> None:
         self._grants = grants
         self._granted.update(grants.keys)
+
+    def resume(self, grants: Iterable[tuple[str, ...]]) -> None:
+        """Go on with a session that was granted this."""
+        self.session_grants.update(grants)
+        self._granted.update(self.session_grants)
 
     def always_passes(self, effects: Effect, *, about_paths: bool) -> bool:
         """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
@@ -149,10 +156,12 @@ class Guard:
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         if judgement.decision == "allow" or not self.must_ask(judgement):
             return
+        from toolroll.policy.predicted import predict
+
         key = () if folder is None else ("command", name, program, folder, *runs, *variables)
         covers = f"exactly this command in the folder {folder!r}" + " with these variables" * bool(variables)
         parts = tuple((one.text, one.reason) for one in judgement.parts)
-        told = runs, key, covers, variables, parts
+        told = runs, key, covers, variables, parts, predict(judgement.parts)
         self.require(ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, *told, editable=True))
 
     def require(self, request: ApprovalRequest) -> None:
@@ -208,7 +217,9 @@ class Guard:
         if not request.key or answer not in ("session", "always"):
             return
         self._granted.add(request.key)
-        if answer == "always" and self._grants is not None:
+        if answer == "session":
+            self.session_grants.add(request.key)
+        elif self._grants is not None:
             self._grants.add(request.key)
 
     def must_ask(self, judgement: Judgement) -> bool:

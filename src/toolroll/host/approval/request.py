@@ -71,6 +71,7 @@ class ApprovalRequest:
     variables: tuple[str, ...] = ()
     """What earlier commands have set and this one would get, each as NAME=value or "unset NAME"."""
     parts: tuple[tuple[str, str], ...] = ()  # of a command: the text of each, and why it is asked about
+    predicted: tuple[str, ...] = ()  # what the words of a command tell of its effects
     held: str = ""  # the changes that a command has made in a fork, as a diff
     editable: bool = False  # whether the arguments are those of the whole call, so that it can be changed
     guard: object = field(default=None, repr=False, compare=False)
@@ -102,7 +103,14 @@ class ApprovalRequest:
     def text(self) -> str:
         """The whole question, to be shown as it is."""
         covers = f'\n\n"session" and "always" cover {self.scope}.' if self.key else ""
-        return f"{self.title}\n\n{self.body}{covers}"
+        return f"{self.title}\n\n{self.body}{self._prediction}{covers}"
+
+    @property
+    def _prediction(self) -> str:
+        if not self.predicted:
+            return ""
+        lines = "".join(f"\n- {escape_line(one)}" for one in self.predicted)
+        return f"\n\nBy its words it{lines}\nIt may also do other things."
 
     @property
     def scope(self) -> str:

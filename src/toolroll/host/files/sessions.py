@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -41,6 +41,8 @@ class SavedSession(msgspec.Struct):
     files: dict[str, FileRecord] = {}
     shells: dict[str, SavedShell] = {}
     """By name; the empty name is the usual one."""
+    grants: list[tuple[str, ...]] = []
+    """The keys of requests that were allowed for the session."""
 
     @property
     def cwd(self) -> str:
@@ -88,7 +90,13 @@ class SessionStore:
         self.clear(name)
         return SavedSession(name)
 
-    def save(self, before: SavedSession, shells: Mapping[str, SavedShell], files: Mapping[str, FileRecord]) -> None:
+    def save(
+        self,
+        before: SavedSession,
+        shells: Mapping[str, SavedShell],
+        files: Mapping[str, FileRecord],
+        grants: Iterable[tuple[str, ...]] = (),
+    ) -> None:
         """Keep what a process has changed of a session since it has loaded it; another's changes stay."""
         with hold_lock(self._state.folder(_FOLDER), _LOCK, CancelToken()):
             try:
@@ -96,7 +104,8 @@ class SessionStore:
             except DamagedSessionError:
                 now = SavedSession(before.name)
             newest = dict(list(_merge(before.files, files, now.files).items())[-MAX_FILES:])
-            made = SavedSession(before.name, time.time(), newest, _merge(before.shells, shells, now.shells))
+            granted = list(dict.fromkeys((*now.grants, *grants)))
+            made = SavedSession(before.name, time.time(), newest, _merge(before.shells, shells, now.shells), granted)
             self._state.put(_FOLDER, session_file_name(before.name) + _SUFFIX, msgspec.json.encode(made))
 
     def all(self) -> list[SavedSession]:

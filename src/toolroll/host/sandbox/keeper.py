@@ -121,10 +121,9 @@ class SocketKeeper:
                 return
             self._events = select.epoll()
             self._events.register(listener, select.EPOLLIN)
-            self._thread = threading.Thread(
-                target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True
-            )
-            self._thread.start()
+            thread = threading.Thread(target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True)
+            thread.start()
+            self._thread = thread  # not before: a thread whose start was interrupted cannot be joined
 
     def close(self) -> None:
         """Wait for the thread, if all commands have ended."""

@@ -1,0 +1,91 @@
+"""Approval of a `toolroll call`: asked on its terminal, and answered there, in the console or by `toolroll approve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolroll.host.approval.request import Answer, ApprovalRequest, Approver, CannotAskError
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+
+if TYPE_CHECKING:
+    from toolroll.agent.approval import ApprovalPrompt
+    from toolroll.cli.options import Caller
+    from toolroll.host.approval.waiting import WaitingApprovals
+    from toolroll.kit import Kit
+
+_CONSOLE_TIMEOUT_S = 3.0  # for an open page to notice this process
+_NOBODY = (
+    "there is no terminal to ask on, and no console is open; run it on a terminal, or open `toolroll console` first"
+)
+_OF_COMMAND = "this `toolroll call` belongs to a command of a tool, which cannot approve anything"
+
+
+class CallApprover:
+    """Asks the user about one call. It opens what it needs with the first question: most calls have none."""
+
+    def __init__(self, caller: Caller | None) -> None:
+        """`caller` has sent the call, where this process is the daemon."""
+        self.token = CancelToken() if caller is None else caller.token
+        self._kit: Kit | None = None
+        self._caller = caller
+        # Threads of the daemon have other streams than the call.
+        has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        self._streams = (sys.stdin.fileno(), sys.stderr.fileno()) if has_terminal else None
+        self._approve: Approver | None = None
+        self._asking, self._closing = threading.Lock(), ExitStack()
+
+    @contextmanager
+    def answering(self, kit: Kit) -> Iterator[None]:
+        """Answer the questions of this kit until the block ends; then the terminal is free."""
+        self._kit = kit
+        try:
+            yield
+        finally:
+            self._kit = None
+            with self._asking:  # a question that was answered elsewhere leaves the terminal first
+                self._closing.close()
+
+    def __call__(self, request: ApprovalRequest) -> Answer:
+        if self._kit is None:
+            raise CannotAskError("the call has ended")
+        if self._approve is None:
+            self._approve = self._open(self._kit)
+        return self._approve(request)
+
+    def _open(self, kit: Kit) -> Approver:
+        from toolroll.agent.approval import make_approver
+
+        approvals = self._caller.approvals if self._caller is not None else self._announce(kit)
+        return make_approver(lambda: kit, self._ask if self._streams else None, approvals, self.token, _NOBODY)
+
+    def _announce(self, kit: Kit) -> WaitingApprovals:
+        """Open a control socket, and wait for an open page to find it where nobody else can answer."""
+        from toolroll.control.server import ControlServer
+        from toolroll.host.runtime.console_record import find_console
+        from toolroll.host.runtime.process_marks import TAG
+
+        if TAG in os.environ:
+            raise CannotAskError(_OF_COMMAND)
+        control = self._closing.enter_context(ControlServer(kit, "call", client="toolroll call"))
+        if not self._streams and find_console() is not None:
+            until = time.monotonic() + _CONSOLE_TIMEOUT_S
+            while not control.approvals.is_watched() and time.monotonic() < until:
+                time.sleep(POLL_SECONDS)
+        return control.approvals
+
+    def _ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
+        from toolroll.cli.screen import ask
+
+        with self._asking, ExitStack() as ends:
+            if self._streams is None or self._kit is None:
+                raise CannotAskError("the call has ended")
+            opened = partial(open, encoding="utf-8", errors="replace", closefd=False)
+            stdin, stderr = (ends.enter_context(opened(fd, mode)) for fd, mode in zip(self._streams, "rw", strict=True))
+            return ask(prompt, withdrawn, stdin, stderr)
