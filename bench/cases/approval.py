@@ -1,16 +1,22 @@
 """An answer from another connection to a call that waits for it: from sending it to the end of the wait.
 
-Each sample is of 50 answers over the control socket, the middle one or the worst. It must be at most 50 ms. The floor
-is a line over a socket pair to a thread that wakes another one.
+Each sample is of 50 answers over the control socket, or over HTTP as the console's page gives them, the middle one or
+the worst. It must be at most 50 ms. The floor is a line over a socket pair to a thread that wakes another one.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from statistics import median
 
 from bench.cases import Settings
@@ -20,6 +26,7 @@ from toolroll.control.client import ControlClient, find_processes
 from toolroll.control.server import ControlServer
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.console_record import find_console
 
 ANSWERS = 50
 REQUEST = ApprovalRequest("bash", Effect.SHELL, {"command": "make"}, "needs approval", runs=("make",))
@@ -32,13 +39,35 @@ def races(settings: Settings) -> Iterator[Race]:
     with Kit(workspace) as kit, ControlServer(kit, "mcp") as server:
         while not find_processes(kit.workspace):
             time.sleep(0.01)
-        with ControlClient(server.hands.id) as client:
-            for name, choose in (("median of 50", median), ("worst of 50", max)):
-                ours = Contestant(
-                    "toolroll", "ours", lambda choose=choose: _sample(lambda: _ask(server, client), choose)
-                )
-                floor = Contestant("socket pair", "floor", lambda choose=choose: _sample(_wake, choose))
-                yield Race(f"answer to a waiting call, {name}", [ours, floor], most_rounds=9)
+        with ControlClient(server.hands.id) as client, _console(server.hands.id) as page:
+            for way, send in (("to a waiting call", client.request), ("by the console's page", page)):
+                take = partial(_ask, server, client, send)
+                for name, choose in (("median of 50", median), ("worst of 50", max)):
+                    ours = Contestant("toolroll", "ours", partial(_sample, take, choose))
+                    floor = Contestant("socket pair", "floor", partial(_sample, _wake, choose))
+                    yield Race(f"answer {way}, {name}", [ours, floor], most_rounds=9)
+
+
+@contextmanager
+def _console(process: str) -> Iterator[Callable[..., object]]:
+    """A console in a process of its own; what sends a request to this process as its page does."""
+    words = [sys.executable, "-m", "toolroll", "console", "--no-open"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as console:
+        while (record := find_console()) is None:
+            time.sleep(0.01)
+        connection = http.client.HTTPConnection("127.0.0.1", record.port, timeout=10)
+        headers = {"Authorization": f"Bearer {record.token}", "Content-Type": "application/json"}
+
+        def post(method: str, **params: object) -> object:
+            body = json.dumps({"to": process, "method": method, "params": params})
+            connection.request("POST", "/api/request", body, headers)
+            return json.loads(connection.getresponse().read())["result"]
+
+        try:
+            yield post
+        finally:
+            connection.close()
+            console.terminate()
 
 
 def _sample(take: Callable[[], float], choose: Callable[[list[float]], float]) -> Sample:
@@ -47,7 +76,7 @@ def _sample(take: Callable[[], float], choose: Callable[[list[float]], float]) -
     return Sample((time.process_time() - before) / ANSWERS, choose(taken))
 
 
-def _ask(server: ControlServer, client: ControlClient) -> float:
+def _ask(server: ControlServer, client: ControlClient, send: Callable[..., object]) -> float:
     """Seconds from sending the answer to the end of the wait."""
     ready, ended = threading.Event(), []
 
@@ -63,7 +92,7 @@ def _ask(server: ControlServer, client: ControlClient) -> float:
     ready.wait()
     [shown] = client.request("approvals")["waiting"]
     sent = time.perf_counter()
-    client.request("answer", id=shown["id"], digest=shown["digest"], answer="once")
+    send("answer", id=shown["id"], digest=shown["digest"], answer="once")
     asking.join()
     return ended[0] - sent
 

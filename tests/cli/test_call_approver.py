@@ -37,8 +37,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Answer]]
                 patch.setattr(sys, "stdin", stdin)
                 patch.setattr(sys, "stderr", stderr)
                 status = main(words)
-                print(".", file=stderr, flush=True)
-            return status, os.read(ours, 65536).decode()
+                print("[end]", file=stderr, flush=True)
+            shown = b""
+            while b"[end]" not in shown:  # a terminal gives what it has, in parts
+                shown += os.read(ours, 65536)
+            return status, shown.decode()
 
         yield run
     os.close(ours)

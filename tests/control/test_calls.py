@@ -5,7 +5,7 @@ import pytest
 from toolroll.control import calls as module
 from toolroll.control.calls import LiveCalls
 from toolroll.host.runtime.call import Call
-from toolroll.result import Result
+from toolroll.result import Image, Result
 
 
 def make_call(calls: LiveCalls, text: str, arguments: object = None) -> None:
@@ -59,3 +59,15 @@ def test_a_call_that_raised_has_no_text() -> None:
     calls.begin(Call(name="read"), {})(None, 0.5)
     [[one], _] = calls.page(None, 1, None)
     assert (one["status"], one["text"], one["seconds"]) == ("raised", "", 0.5)
+
+
+def test_pictures_are_kept_by_their_content_and_never_svg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_PICTURE_BYTES", 40)
+    png, gif = b"\x89PNG\r\n\x1a\n1", b"GIF89a2"
+    given = [png, b"RIFF____WAVE", b"<svg onload='x'/>", b"x" * 9, png + b"x" * 90, gif]
+    calls = LiveCalls()
+    images = [Image(data, "image/svg+xml") for data in given]  # whatever the tool says
+    calls.begin(Call(name="read"), {})(Result("success", "", images=images), 0.1)
+    found = calls.text_of(1)["pictures"]
+    assert found == ["data:image/png;base64,iVBORw0KGgox", "data:image/gif;base64,R0lGODlhMg=="]
+    assert (calls.page(None, 1, None)[0][0]["images"], calls._chars) == (6, 2 + len(png) + len(gif))

@@ -6,8 +6,9 @@ import copy
 import itertools
 import threading
 import time
+from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,17 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 10_000
 MAX_CHARS = 32_000_000
-"""Of arguments and texts together; the oldest calls lose theirs first."""
+"""Of arguments, texts and pictures together; the oldest calls lose theirs first."""
 LISTED_CHARS = 2_000
 """Of a text in a list; `text_of` has the whole."""
+_MAX_PICTURE_BYTES = 4_000_000  # of one call
+_PICTURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+"""Types by the first bytes. Never SVG, which can hold code."""
 _DROPPED = "[The text of this call is no longer kept.]"
 
 OnCall = Callable[["LiveCall"], None]
@@ -38,6 +47,7 @@ class LiveCall:
         "client",
         "code",
         "images",
+        "pictures",
         "seconds",
         "seq",
         "session",
@@ -52,11 +62,12 @@ class LiveCall:
         self.session, self.client, self.tool = call.session, call.client, call.name
         self.arguments = arguments  # as JSON: the caller may change its own later
         self.status, self.code, self.text, self.images = "running", "", "", 0
+        self.pictures: tuple[tuple[str, bytes], ...] = ()  # those of the images that a page may draw, with their types
         self.started, self.seconds = time.time(), 0.0
 
     @property
     def size(self) -> int:
-        return len(self.arguments) + len(self.text)
+        return len(self.arguments) + len(self.text) + sum(len(data) for _, data in self.pictures)
 
     def to_dict(self, most: int = LISTED_CHARS) -> dict[str, Any]:
         """The call as the protocol sends it, with long texts cut."""
@@ -135,7 +146,8 @@ class LiveCalls:
         """The whole text and arguments of a call; ValueError if it is not kept."""
         if (one := self._find(seq)) is None:
             raise ValueError(f"There is no call {seq}: the last {MAX_CALLS:,} are kept.")
-        return {"text": one.text, "arguments": one._arguments()}
+        pictures = [f"data:{kind};base64,{b64encode(data).decode()}" for kind, data in one.pictures]
+        return {"text": one.text, "arguments": one._arguments(), "pictures": pictures}
 
     def sessions(self) -> list[str]:
         """The sessions that have made calls, the one that was used last first."""
@@ -160,6 +172,7 @@ class LiveCalls:
         else:
             one.text = self._show(result) if self._show is not None else result.text
             one.images, one.status = len(result.images), result.status
+            one.pictures = _choose_pictures(image.data for image in result.images)
             one.code = str(result.error.code) if result.error else ""
             result.meta["live_call"] = one.seq
         self.metrics.add(Record(one.tool, {}, "", "", one.status, one.code or None, seconds, len(one.text)))
@@ -174,13 +187,26 @@ class LiveCalls:
     def _drop_text(self, one: LiveCall) -> None:
         if one.text is not _DROPPED and one.status != "running":
             self._chars -= one.size
-            one.text, one.arguments = _DROPPED, b"{}"
+            one.text, one.arguments, one.pictures = _DROPPED, b"{}", ()
 
     def _notify(self, one: LiveCall) -> None:
         if self.listeners:
             now = copy.copy(one)
             for listener in self.listeners:
                 listener(now)
+
+
+def _choose_pictures(images: Iterable[bytes]) -> tuple[tuple[str, bytes], ...]:
+    """The first images whose content is of a type that browsers draw and that holds no code, with that type."""
+    found, left = list[tuple[str, bytes]](), _MAX_PICTURE_BYTES
+    for data in images:
+        kind = next((kind for start, kind in _PICTURES.items() if data.startswith(start)), None)
+        if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            kind = "image/webp"
+        if kind is not None and len(data) <= left:
+            found.append((kind, data))
+            left -= len(data)
+    return tuple(found)
 
 
 def _encode(given: Mapping[str, Any] | str | bytes | None) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import toolroll as package
 from tests.waiting import until
 from toolroll.daemon.start import DaemonError, start_daemon
 
@@ -43,6 +44,30 @@ def test_a_job_starts_the_daemon_and_the_next_call_survives_its_death(toolroll, 
     assert quick("call", "ls")[:2] == (0, "begun\n")
     assert quick("up", "--status")[1] == "No daemon runs here.\n"
     assert until(lambda: not is_running(job))
+
+
+def test_daemons_of_two_versions_live_side_by_side(toolroll, quick, tmp_path):
+    """An upgrade under way: each client finds the daemon of its own version, and `up` those of all."""
+    here, newer = Path(package.__file__).parent, tmp_path / "newer" / "toolroll"
+    newer.mkdir(parents=True)
+    for one in here.iterdir():
+        (newer / one.name).symlink_to(one)
+    (newer / "__init__.py").unlink()
+    text = (here / "__init__.py").read_text()
+    assert package.__version__ in text
+    (newer / "__init__.py").write_text(text.replace(package.__version__, "99.1"))
+    paths = os.pathsep.join([str(newer.parent), os.environ.get("PYTHONPATH", "")])
+    assert quick("up")[0] == 0
+    try:
+        job = ("call", "bash", f"command=sleep 7{os.getpid()}", "background=true")
+        assert "Still running as job 1." in toolroll(*job, PYTHONPATH=paths)[1]
+        about = quick("up", "--status")[1].splitlines()
+    finally:
+        stopped = quick("up", "--stop")[1].splitlines()
+    found = sorted((one.split(", ")[1], one.split(", ")[-1]) for one in about)
+    assert found == [(f"version {package.__version__}", "jobs: 0"), ("version 99.1", "jobs: 1")]
+    assert sorted(stopped) == sorted(f"Stopped: {one}" for one in about)
+    assert quick("up", "--status")[1] == "No daemon runs here.\n"
 
 
 def test_what_cannot_be_started_is_explained(quick, ws, monkeypatch, tmp_path):

@@ -40,6 +40,7 @@ def test_an_image(page: Page, shop: Served) -> None:
     shop.call("read", path="dot.png")
     page.click_on(ROW, "dot.png")
     page.sees("1 image in the result.", ".pane")
+    page.wait("document.querySelector('.pane img.picture')?.naturalWidth === 1")
 
 
 def test_a_long_result_is_whole(page: Page, shop: Served) -> None:

@@ -188,7 +188,8 @@ async function showCall(call) {
   try {
     const whole = await request("call_text", { seq: call.seq }, call.process);
     if (list.chosen !== call) return;
-    fill(result, el("h3", {}, "Result as the model saw it"), call.images ? el("p.note", {}, `${plural(call.images, "image")} in the result.`) : null, longText(whole.text || "(no text)", "Result"));
+    fill(result, el("h3", {}, "Result as the model saw it"), call.images ? el("p.note", {}, `${plural(call.images, "image")} in the result.`) : null,
+      (whole.pictures ?? []).map((src, index) => el("img.picture", { src, alt: `Image ${index + 1} of the result` })), longText(whole.text || "(no text)", "Result"));
     fill(given, el("h3", {}, "Arguments"), showArguments(whole.arguments));
   } catch (error) {
     result.append(el("p.note", {}, `The whole text is not available: ${error.message}`));
