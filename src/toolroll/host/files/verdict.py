@@ -90,7 +90,8 @@ def _parses_in_parts(data: bytes) -> bool:
     A part begins where a function or class does. If each parses alone, they do one after another.
     """
     first, *rest = _PART.split(data)
-    if not rest or b"__future__" in b"".join(rest) or _CODING.match(first):
+    has_wide_words = b"__future__" in b"".join(rest) or b"global " in data  # whose place in the whole text counts
+    if not rest or has_wide_words or _CODING.match(first):
         return False
     flags = 0
     for part in (first, *rest):
