@@ -59,11 +59,11 @@ def list_names(group):
             names.append(Path(f"/proc/{pid}/comm").read_text().strip())
     return names
 
-folder = os.open("/tmp", os.O_RDONLY)
+folder = os.open(sys.argv[3], os.O_RDONLY)
 for tier in [one.tier for one in probe_tiers() if one.works]:
     path = groups.open(LeaseLimits())
     words = ["sh", "-c", "sleep 100 & sleep 100"]
-    access = AccessRules(("/tmp",), cgroup=path)
+    access = AccessRules((sys.argv[3],), cgroup=path)
     env = {"PATH": os.environ["PATH"]}
     how = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL}
     process = choose_sandbox(tier).spawn(access, words, cwd=folder, env=env, **how)
@@ -103,11 +103,11 @@ def real() -> Iterator[tuple[Path, str]]:
                 (above / "cgroup.subtree_control").write_text(f"-{added}")
 
 
-def test_commands_start_in_their_group_and_end_with_it(real: tuple[Path, str]) -> None:
+def test_commands_start_in_their_group_and_end_with_it(real: tuple[Path, str], tmp_path: Path) -> None:
     group, controller = real
     if not controller:
         pytest.skip("the group has no controller")
-    words = [sys.executable, "-c", IN_A_GROUP, str(group), controller]
+    words = [sys.executable, "-c", IN_A_GROUP, str(group), controller, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
     assert done.returncode == 0, done.stderr
     assert "none" in done.stdout
