@@ -62,9 +62,9 @@ def list_names(group):
 folder = os.open(sys.argv[3], os.O_RDONLY)
 for tier in [one.tier for one in probe_tiers() if one.works]:
     path = groups.open(LeaseLimits())
-    words = ["sh", "-c", "sleep 100 & sleep 100"]
+    words = ["/bin/sh", "-c", "sleep 100 & sleep 100"]
     access = AccessRules((sys.argv[3],), cgroup=path)
-    env = {"PATH": os.environ["PATH"]}
+    env = {"PATH": "/usr/bin:/bin"}
     how = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL}
     process = choose_sandbox(tier).spawn(access, words, cwd=folder, env=env, **how)
     until(lambda: list_names(path).count("sleep") == 2)
