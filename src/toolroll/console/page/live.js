@@ -7,6 +7,7 @@ import { VirtualList } from "./virtual_list.js";
 const KEPT = 10_000;
 const PAGE = 250;
 const SLICE = 400; // calls matched before the page may draw
+const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$/; // whatever a process sends, nothing else is drawn
 const STATUS = { running: "runs", success: "ok", partial: "partly", error: "error", raised: "defect" };
 
 const calls = []; // oldest first
@@ -189,7 +190,7 @@ async function showCall(call) {
     const whole = await request("call_text", { seq: call.seq }, call.process);
     if (list.chosen !== call) return;
     fill(result, el("h3", {}, "Result as the model saw it"), call.images ? el("p.note", {}, `${plural(call.images, "image")} in the result.`) : null,
-      (whole.pictures ?? []).map((src, index) => el("img.picture", { src, alt: `Image ${index + 1} of the result` })), longText(whole.text || "(no text)", "Result"));
+      (whole.pictures ?? []).filter((src) => PICTURE.test(src)).map((src, index) => el("img.picture", { src, alt: `Image ${index + 1} of the result` })), longText(whole.text || "(no text)", "Result"));
     fill(given, el("h3", {}, "Arguments"), showArguments(whole.arguments));
   } catch (error) {
     result.append(el("p.note", {}, `The whole text is not available: ${error.message}`));
