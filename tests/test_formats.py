@@ -134,7 +134,7 @@ DATA = base64.b64encode(PNG).decode()
 
 @pytest.fixture
 def picture(put, monkeypatch):
-    """An image in which nobody looks for text, which takes more than a second."""
+    """An image that is not searched for text, which takes more than a second."""
     monkeypatch.setattr(converter, "available", lambda _format: False)
     put({"a.png": PNG})
 

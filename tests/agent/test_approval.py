@@ -122,7 +122,7 @@ def test_the_terminal_asks_one_after_the_other_and_not_about_what_is_settled(ope
 
     def ask(question: ApprovalPrompt, _withdrawn: CancelToken) -> str:
         shown.append(question.text)
-        until(lambda: len(approvals.all()) == 3)  # all wait at once, for whoever answers
+        until(lambda: len(approvals.all()) == 3)  # all wait at once
         return "s"
 
     kit = open_kit(policy="ask", approve=make_approver(lambda: kit, ask, approvals, CancelToken()))

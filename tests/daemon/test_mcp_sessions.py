@@ -35,7 +35,7 @@ def connect(here, tmp_path, monkeypatch):
 
 
 def talk(pipes, here):
-    """A whole session: what the client was told, and what it was asked."""
+    """A whole session: the answers that the client got, and the questions."""
     asked = []
     pipes.reply = lambda request: asked.append(request) or {"action": "accept", "content": {"decision": "once"}}
     told = [pipes.start(elicitation={}), pipes.ask("tools/list"), pipes.call("read", path="a.txt")]

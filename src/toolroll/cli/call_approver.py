@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 _CONSOLE_TIMEOUT_S = 3.0  # for an open page to notice this process
-_NOBODY = (
+_NO_TERMINAL = (
     "there is no terminal to ask on, and no console is open; run it on a terminal, or open `toolroll console` first"
 )
 _OF_COMMAND = "this `toolroll call` belongs to a command of a tool, which cannot approve anything"
@@ -63,10 +63,10 @@ class CallApprover:
         from toolroll.agent.approval import make_approver
 
         approvals = self._caller.approvals if self._caller is not None else self._announce(kit)
-        return make_approver(lambda: kit, self._ask if self._streams else None, approvals, self.token, _NOBODY)
+        return make_approver(lambda: kit, self._ask if self._streams else None, approvals, self.token, _NO_TERMINAL)
 
     def _announce(self, kit: Kit) -> WaitingApprovals:
-        """Open a control socket, and wait for an open page to find it where nobody else can answer."""
+        """Open a control socket, and wait for an open page to find it where only a page can answer."""
         from toolroll.control.server import ControlServer
         from toolroll.host.runtime.console_record import find_console
         from toolroll.host.runtime.process_marks import TAG

@@ -95,7 +95,15 @@ def test_ends_of_a_shell(kit: Kit, ws: Path, command: str, said: str, folder: st
         *((text, False) for text in ("cd sub", "\\cd sub", "{ c'd' sub; }", "true && . ./activate", "$A sub", "A=1")),
         *(
             (text, False)
-            for text in ("A=1 make", "printf -v A 1", "for A in 1; do ls; done", "ls ${A:=1}", "ls $((A=1))")
+            for text in (
+                "A=1 make",
+                "printf -v A 1",
+                "ls {A}> x",
+                "jobs -x cd sub",
+                "for A in 1; do ls; done",
+                "ls ${A:=1}",
+                "ls $((A=1))",
+            )
         ),
         *(
             (text, False)

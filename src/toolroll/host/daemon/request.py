@@ -26,7 +26,7 @@ class BadRequestError(Exception):
 
 
 class RequestToken(CancelToken):
-    """Cancelled when the client goes, or the daemon ends; a session is told of it."""
+    """Cancelled when the client goes, or the daemon ends; a session can act on it at once."""
 
     __slots__ = ("_tell",)
 

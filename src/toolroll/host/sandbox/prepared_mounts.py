@@ -185,7 +185,7 @@ class PreparedMounts:
         self._kernel.call("mount", name, _path(target), name, flags, _path(data))
 
     def _set(self, at: int, path: str, rights: int) -> None:
-        """Take rights from a mount; from a whole tree, which then also is nobody's peer, if that is `at`."""
+        """Take rights from a mount; from a whole tree, which then is also private, if that is `at`."""
         whole = _BY_DESCRIPTOR | _RECURSIVE if not path else 0
         given = struct.pack("=4Q", rights, 0, 0 if path else _PRIVATE, 0)
         self._kernel.call("mount_setattr", at, _path(path), whole, given, len(given))

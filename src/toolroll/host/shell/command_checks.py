@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from toolroll.policy.decision import Rule
 
 _GIT = re.compile(r"\bgit\b")
+_NUMBER_TO_VARIABLE = re.compile(r"\{\w+\}[<>]")  # bash chooses a descriptor and sets the variable to its number
 # What bash runs itself and may change its folder or variables by, or run other text.
 _CHANGES_SHELL = words(
     ". alias bind builtin cd command compgen complete compopt coproc declare dirs enable eval exec export fc getopts"
-    " history let local mapfile popd pushd read readarray readonly set shift shopt source trap typeset unalias unset"
-    " wait"
+    " history jobs let local mapfile popd pushd read readarray readonly set shift shopt source trap typeset unalias"
+    " unset wait"
 )
 
 
@@ -52,6 +53,8 @@ def keeps_shell(text: str) -> bool:
     from toolroll.policy.shell.parse.analysis import analyse
     from toolroll.policy.shell.parse.words import Redirection, SimpleCommand
 
+    if _NUMBER_TO_VARIABLE.search(text):
+        return False
     analysis = analyse(text)
     for item in (one.item for one in analysis.found):
         if isinstance(item, SimpleCommand):

@@ -136,7 +136,7 @@ class GitGuard:
     def start_from(self, known: Baseline, make_vault: Callable[[int, int], Vault]) -> None:
         """For a fork of a frozen workspace: its files need not be read again, nor objects be kept as usual.
 
-        Nobody else uses its repository while a command runs, and after a kill there is no fork: what was changed is put
+        Only its own commands use its repository, and after a kill there is no fork: what was changed is put
         back at the end of each command, without a watch.
         """
         self._is_shared = False
