@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.bubblewrap import Bubblewrap, find
 from toolroll.host.sandbox.syscalls import machine
@@ -241,13 +242,12 @@ def test_a_workspace_in_the_second_temporary_folder_has_its_own_path(run, bubble
 def test_a_folder_may_be_named_by_a_descriptor_that_is_later_that_of_another_one(
     run: Run, bubblewrap: Sandbox, tmp_path: Path
 ) -> None:
-    for name in ("first", "second"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "a.txt").write_text(name)
-        fd = os.open(folder, os.O_RDONLY)
-        os.dup2(fd, 200)
-        os.close(fd)
-        access = AccessRules((), ("/proc/self/fd/200",))
-        assert run(bubblewrap, "cat a.txt", access=access, cwd=folder) == (0, name)
-    os.close(200)
+    with closing_fd(os.open(tmp_path, os.O_RDONLY)) as fd:
+        for name in ("first", "second"):
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "a.txt").write_text(name)
+            with closing_fd(os.open(folder, os.O_RDONLY)) as opened:
+                os.dup2(opened, fd)
+            access = AccessRules((), (f"/proc/self/fd/{fd}",))
+            assert run(bubblewrap, "cat a.txt", access=access, cwd=folder) == (0, name)
