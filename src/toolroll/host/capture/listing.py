@@ -74,7 +74,7 @@ class TreeLister:
         """
         self._count = self._count if self._count > _MAX_ENTRIES else 0
         self._listed, again = listed, self._is_forced and not listed
-        changed = None if again else self._changed()
+        changed = self._changed() if self._listing and not again else None
         if changed is None:
             self._again()
         else:
@@ -241,7 +241,11 @@ def is_listed(name: str, *, top: bool) -> bool:
 
 def stamp_folder(fd: int) -> Stamp:
     """The own stamp of an open folder."""
-    about = os.fstat(fd)
+    return stamp_status(os.fstat(fd))
+
+
+def stamp_status(about: os.stat_result) -> Stamp:
+    """The own stamp of a folder with this status."""
     return about.st_mode, about.st_ino, 0, about.st_mtime_ns, about.st_ctime_ns
 
 

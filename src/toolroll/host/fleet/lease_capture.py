@@ -28,6 +28,7 @@ from toolroll.host.capture.listing import (
     is_listed,
     stamp_entry,
     stamp_folder,
+    stamp_status,
 )
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState
 from toolroll.host.files.root import Root
@@ -74,25 +75,32 @@ class LeaseLister(TreeLister):
         self.start_from(frozen.listing, frozen.rules)
         self._frozen = frozen
         self._merged: set[str] = set()  # folders that are the base's with some entries changed
+        self._seen: dict[str, set[tuple[str, bool, Stamp]]] = {}  # what the upper folder had at the last look
         self.touched: set[str] = set()
         """The folders that were listed, or dropped, since the lease was made."""
 
     def _changed(self) -> set[str] | None:
-        """The folders that the lease has a part of; None for all, where it has changed what is ignored."""
-        found, whole = {""}, set[str]()
+        """The folders where the lease has changed something since the last look.
+
+        None for all, where it has changed what is ignored.
+        """
+        before, self._seen, whole = self._seen, {}, set[str]()
         with closing_fd(os.open(self._upper, FOLDER)) as upper:
-            for path, is_whole in list_changed(upper):
-                if is_whole:
-                    whole.add(f"{path}/")
-                if path.rpartition("/")[2] == _IGNORE_FILE or path == ".git/info/exclude":
+            found = {"": {("", False, stamp_folder(upper))}}
+            for path, is_whole, about in list_changed(upper):
+                folder, slash, name = path.rpartition("/")
+                if name == _IGNORE_FILE or path == ".git/info/exclude":
                     return None
-                if not path.startswith(".git/") and stat.S_ISDIR(
-                    os.stat(path, dir_fd=upper, follow_symlinks=False).st_mode
-                ):
-                    found.add(f"{path}/")
-        is_plain = not whole.intersection(found) and not self._frozen.has_linked
-        self._merged = found & self._frozen.listing.keys() if is_plain else set()
-        return found
+                if path.startswith(".git/"):
+                    continue
+                found[folder + slash].add((name, is_whole, stamp_entry(about)))
+                if stat.S_ISDIR(about.st_mode):
+                    found[f"{path}/"] = {("", is_whole, stamp_status(about))}
+                    whole |= {f"{path}/"} if is_whole else set()
+        self._seen = found
+        changed = {path for path, entries in found.items() if entries != before.get(path)}
+        self._merged = set() if whole or self._frozen.has_linked else changed & self._frozen.listing.keys()
+        return changed
 
     def _again(self) -> None:
         self._merged = set()

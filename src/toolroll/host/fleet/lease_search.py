@@ -125,12 +125,11 @@ class LeaseIndex(LiveIndex):
         """What the lease has changed; None if there is too much of it, or it is not known which files count."""
         own, gone = OwnFiles(), list[str]()
         with closing_fd(os.open(self._upper, FOLDER)) as upper:
-            for path, whole in list_changed(upper):
+            for path, whole, about in list_changed(upper):
                 if path == ".git" or path.startswith(".git/"):
                     if path == ".git/info/exclude":
                         return None
                     continue
-                about = os.stat(path, dir_fd=upper, follow_symlinks=False)
                 is_folder = stat.S_ISDIR(about.st_mode)
                 if _is_ignore_file(path) or len(own.touched) > _MAX_CHANGED or (whole and is_folder):
                     return None

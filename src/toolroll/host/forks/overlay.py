@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import FileIO
+from typing import NamedTuple
 
 from toolroll.host.forks.tree_copy import open_folder
 from toolroll.host.runtime.launcher import works_in_a_child
@@ -201,17 +202,26 @@ def _knows_all_users() -> bool:
         return file.read().split() == ["0", "0", str(_ALL)]
 
 
-def list_changed(upper: int, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """The paths in the upper folder, and whether all beneath them counts as changed."""
+class ChangedPath(NamedTuple):
+    """A path in the upper folder, with the status of what is there."""
+
+    path: str
+    is_whole: bool
+    """Whether all beneath it counts as changed. So it does of a file, which may hide a folder."""
+    status: os.stat_result
+
+
+def list_changed(upper: int, prefix: str = "") -> Iterator[ChangedPath]:
+    """What is in the upper folder, a folder before what is in it."""
     for name in os.listdir(upper):
         path = f"{prefix}{name}"
         status = os.stat(name, dir_fd=upper, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
-            yield path, True  # also where it hides a folder
+            yield ChangedPath(path, True, status)
             continue
         with open_folder(name, upper) as inner:
             whole = any(one in _WHOLE for one in os.listxattr(inner))
-            yield path, whole
+            yield ChangedPath(path, whole, status)
             yield from list_changed(inner, f"{path}/")
 
 

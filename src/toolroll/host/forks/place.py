@@ -5,14 +5,18 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import struct
 import tempfile
 from contextlib import suppress
 from functools import cached_property
 
 from toolroll.host.files.copies import remove_tree
 from toolroll.host.forks.overlay import MountTable, has_foreign_owner, unmount
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.user_folders import cache_dir
 
+_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602  # FS_IOC_GETFLAGS, FS_IOC_SETFLAGS
+_UNRELATED = 0x20000  # FS_TOPDIR_FL
 _LOCK, STATE, UPPER, WORK = "lock", "state", "upper", "work"
 
 
@@ -51,6 +55,7 @@ class ForkHome:
         self._name = os.path.basename(workspace) or "root"
         while not self._hold(tempfile.mkdtemp(prefix="forks-", dir=above)):
             pass  # another process has swept it before it was locked
+        _spread(self.path)
         self._numbers = itertools.count(1)
         self.mounts = MountTable()
 
@@ -77,6 +82,17 @@ class ForkHome:
         os.close(self._held)
         with suppress(OSError):
             os.rmdir(os.path.dirname(self.path))
+
+
+def _spread(path: str) -> None:
+    """Let ext4 keep the folders in this one apart from each other, as it does with those of different users.
+
+    Else all forks are in one group of its inodes. Without a journal ext4 does not use an inode again for some minutes,
+    and every new file is looked for past all that were removed there: a sixth of the CPU of many short forks.
+    """
+    with suppress(OSError), closing_fd(os.open(path, os.O_RDONLY | os.O_CLOEXEC)) as folder:
+        flags = struct.unpack("l", fcntl.ioctl(folder, _GET_FLAGS, struct.pack("l", 0)))[0]
+        fcntl.ioctl(folder, _SET_FLAGS, struct.pack("l", flags | _UNRELATED))
 
 
 def sweep(above: str) -> None:

@@ -110,7 +110,7 @@ class OverlayView(ForkView):
     def touched(self, base: int, fork: int) -> Iterator[str]:
         seen: set[str] = set()
         with closing_fd(os.open(self._upper, FOLDER)) as upper:
-            for path, whole in overlay.list_changed(upper):
+            for path, whole, _ in overlay.list_changed(upper):
                 seen.add(path)
                 if whole:
                     seen.update(one for side in (base, fork) for one in beneath(side, path))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from toolroll.host.files.openat import PATH, STEP
@@ -148,7 +149,8 @@ def own_words(plan: SplitPlan, access: AccessRules) -> list[str]:
 
 def is_visible(path: str, access: AccessRules) -> bool:
     """Whether a command has anything under this path."""
-    return any(is_beneath(path, one) for one in _visible_roots(access.write, access.read, visible_system(access)))
+    roots = chain(_visible_roots(access.read, visible_system(access)), access.write, resolve_paths(access.write))
+    return any(is_beneath(path, one) for one in roots)
 
 
 def resolve_paths(paths: Iterable[str]) -> list[str]:
@@ -157,9 +159,9 @@ def resolve_paths(paths: Iterable[str]) -> list[str]:
 
 
 @lru_cache(maxsize=32)
-def _visible_roots(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
-    """Under what paths there is anything in a view, as they are named and as they are."""
-    roots = (*own.folders, *own.etc, PROC, *write, *read)
+def _visible_roots(read: tuple[str, ...], own: System) -> tuple[str, ...]:
+    """Under what paths there is something that cannot be changed, as they are named and as they are."""
+    roots = (*own.folders, *own.etc, PROC, *read)
     return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
 
 
@@ -183,7 +185,8 @@ def plan_covers(access: AccessRules, stack: ExitStack) -> list[Cover]:
     folders of the command's own inside those.
     """
     own = (*system().folders, ETC) if access.system else ()
-    changed, seen = resolve_paths(access.write), resolve_paths((*access.write, *access.read, *own))
+    changed = resolve_paths(access.write)
+    seen = [*changed, *resolve_paths((*access.read, *own))] if access.hide else []
     found = [one for path in access.lock for one in _cover(path, "lock", changed, stack)]
     found += (one for path in access.hide for one in _cover(path, "hide", seen, stack))
     found = [one for one in found if one.how != "pin" or any(is_beneath(one.path, folder) for folder in changed)]

@@ -300,9 +300,11 @@ class CommandLauncher:
 
     def without_temp(self, word: str) -> str:
         """A word as it is shown: the names of temporary files are other ones each time and say nothing."""
+        if self._temp is None or self._temp not in word:
+            return word
         import re
 
-        return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
+        return re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
     def temp(self) -> str:
         """The private temporary folder, made when first needed together with the environment that names it."""
@@ -358,12 +360,13 @@ class CommandLauncher:
             if self._sandbox is not None:
                 self._sandbox.close()
                 self._sandbox = None
-        if temp is not None:  # else no command was started
-            import shutil
-
+        if self._held >= 0 or (temp is not None and not self._changes):  # after a lease others are started
             from toolroll.host.shell.process_group import process_registry
 
             process_registry().rest()
+        if temp is not None:  # else no command was started
+            import shutil
+
             # What a command has made unremovable stays where temporary files are swept anyway.
             for one in (temp, *self._folders):
                 shutil.rmtree(one, ignore_errors=True)
