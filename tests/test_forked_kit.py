@@ -61,6 +61,36 @@ def test_all_tools_work_in_a_fork(ws: Path, put: Callable[..., None], open_kit: 
     assert log.stdout.split() == ["Swap", "first"]
 
 
+def test_a_fork_has_the_hooks_of_its_base_and_its_own(kit: Kit) -> None:
+    """Those that the base gets later too; its own end with it."""
+    seen: list[str] = []
+
+    def add(to: Kit, name: str) -> None:
+        to.before(lambda _: seen.append(f"{name} before"))
+        to.after(lambda *_: seen.append(f"{name} after"))
+        to.watch_calls(lambda *_: seen.append(f"{name} begin") or (lambda *_: None))  # type: ignore[func-returns-value]
+
+    def heard(one: Kit) -> list[str]:
+        seen.clear()
+        assert one.call("ls").ok
+        return seen[:]
+
+    def said(*names: str) -> list[str]:
+        return [f"{name} {event}" for event in ("begin", "before", "after") for name in names]
+
+    with kit.fork() as first, kit.fork() as second:
+        add(first, "first")
+        add(second, "second")
+        add(kit, "base")
+        assert heard(first) == said("base", "first")
+        assert heard(second) == said("base", "second")
+        with first.fork() as inner:
+            add(inner, "inner")
+            assert heard(inner) == said("base", "first", "inner")
+        assert heard(kit) == said("base")
+    assert heard(kit) == said("base")
+
+
 def test_a_fork_is_opened_with_its_first_use(kit: Kit) -> None:
     forks = [kit.fork() for _ in range(3)]
     assert [one.is_open for one in forks] == [False] * 3

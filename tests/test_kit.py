@@ -520,3 +520,13 @@ def test_what_the_approver_of_a_call_raises_stops_the_call_and_changes_nothing(o
     with pytest.raises(LookupError, match="later"):
         kit.call("write", {"path": "a.txt", "content": "a"}, approve=stop)
     assert not (ws / "a.txt").exists()
+
+
+def test_a_workspace_below_the_home_folder_is_named_as_a_user_would(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("app", "lib"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lib" / "a.txt").write_text("alpha\n")
+    with Kit("~/app", roots=["~/lib"], state_dir=tmp_path / "state") as kit:
+        assert kit.workspace == str(tmp_path / "app")
+        assert "alpha" in kit.call("read", {"path": "lib/a.txt"}).text

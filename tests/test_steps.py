@@ -303,6 +303,30 @@ def test_hooks_see_the_calls_of_programs(kit, ws):
     assert (ws / "a").read_bytes() == b"1"
 
 
+def test_a_call_has_its_result_where_a_hook_after_it_raises(kit, ws, capsys):
+    seen = []
+
+    @kit.after
+    def broken(call, result):
+        seen.append((call.name, result.status))
+        raise ValueError("boom")
+
+    kit.after(lambda *_: 7)
+    kit.after(lambda *_: "The next one.")
+    result = kit.call("write", {"path": "a", "content": "x"})
+    assert (result.ok, (ws / "a").read_text()) == (True, "x")
+    first, second, last = result.text.splitlines()[-3:]
+    assert first.endswith("broken' failed: ValueError: boom. The result above is valid; tell the user.]")
+    assert "TypeError: it returned int; return a text or None." in second
+    assert last == "The next one."
+    kit.write_bytes("b", b"y")
+    with pytest.raises(ToolError, match="missing"):
+        kit.read_bytes("missing")
+    assert seen == [("write", "success"), ("write_bytes", "success"), ("read_bytes", "error")]
+    assert [(one.name, one.status) for one in kit.calls()] == seen
+    assert "ValueError: boom" in capsys.readouterr().err
+
+
 def test_changed_arguments_are_checked_again(kit, ws):
     kit.before(lambda call: {"path": "../x", "content": "x"} if call.name == "write" else {"path": 7})
     assert kit.call("write", {"path": "a", "content": "x"}).error.code == "SecurityError"

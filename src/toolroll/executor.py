@@ -99,13 +99,12 @@ class Executor:
         call = ctx.call
         call.name = name
         status, code, ended = "raised", None, None
-        ends = [watch(call, given) for watch in self._hooks.watchers]
+        ends = self._hooks.begin(call, given)
         try:
             result = self._run(given, ctx)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
                 self._bound(result, call)
-            if self._hooks.after:
-                self._hooks.report(call, result)
+            self._hooks.report(call, result)
             result.wire = self._wire(result)
             status, code, ended = result.status, result.error.code if result.error else None, result
         finally:
@@ -125,15 +124,16 @@ class Executor:
             if self._hooks.change(ctx.call) is not None:
                 raise ToolError(ErrorCode.UNSUPPORTED, f"A hook cannot change the arguments of {view.name!r}.")
             output = build_chain(self._around, view)(ctx, view.bind(arguments))
-            status = "success"
-            self._hooks.report(ctx.call, Result("success", ""))
-            return output
         except Exception as error:
             if (failed := as_tool_error(error)) is None:
                 raise
             status, code = "error", failed.code
             self._hooks.report(ctx.call, Result("error", failed.message, error=Fault(code, failed.message)))
             raise failed from error
+        else:
+            status = "success"
+            self._hooks.report(ctx.call, Result("success", ""))
+            return output
         finally:
             self._observe(ctx, arguments, status, code, perf_counter() - started)
 
@@ -168,7 +168,7 @@ class Executor:
                 given = parse_arguments(given)
             call.arguments, coerced = entry.checker.check(given, call.name)
             coerced = renamed + coerced
-            if self._hooks.before and (changed := self._hooks.change(call)) is not None:
+            if (changed := self._hooks.change(call)) is not None:
                 call.arguments, _ = entry.checker.check(changed, call.name)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolroll.dialect import View
 from toolroll.kit import Kit
 from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.steps import Hooks
 
 if TYPE_CHECKING:
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
-    from toolroll.steps import Hooks
     from toolroll.text.files.changes import Change
 
 
@@ -42,16 +42,20 @@ class ForkedKit(Kit):
 
     def _open_on_fork(self, base: Kit, fork: Fork) -> None:
         fork.settle()
-        approve, policy = base._services.guard.approver, replace(base.policy, commit="auto")
-        own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": base.settings}
-        own |= {"observe": next(iter(base._observers[2:]), None)}
-        super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
+        super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **self._options_of(base))
         self._services.root.stand_for(base.workspace)
         self._services.state.share("tests", base._services.state)  # which files tests reach
         self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
 
+    def _options_of(self, base: Kit) -> dict[str, Any]:
+        """The options of a kit on a fork of `base`."""
+        approve, policy = base._services.guard.approver, replace(base.policy, commit="auto")
+        observe = next(iter(base._observers[2:]), None)
+        return {"policy": policy, "approve": approve, "settings": base.settings, "observe": observe}
+
     def _find_hooks(self) -> Hooks:
-        return self._base._hooks  # of the library too, and those that come later
+        """Configured ones, which run in the fork's workspace; those of the base's program, also later ones; its own."""
+        return Hooks(*self._services.command_hooks(self.settings.hook), base=self._base._hooks)
 
     @property
     def is_open(self) -> bool:

@@ -114,10 +114,10 @@ class Kit(ProgramCalls):
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
-        named = dialect if isinstance(dialect, str) else None
+        workspace, named = os.path.expanduser(workspace), dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
         over: dict[str, Any] = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
-        more = {"environment": environment, "roots": None if roots is None else [os.fspath(one) for one in roots]}
+        more = {"environment": environment, "roots": None if roots is None else list(map(os.path.expanduser, roots))}
         over |= {"dialect": named, "policy": preset, "otel": otel, "code_mode": code_mode}
         over |= {"code_mode": False} if files or commands else {}
         self.settings = settings = (settings or load_settings(workspace)).override(**over, **more)

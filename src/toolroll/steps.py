@@ -343,12 +343,28 @@ CallWatcher = Callable[[Call, Any], Callable[[Result | None, float], None]]
 
 
 class Hooks:
-    """Functions before and after every call of a kit and of its forks."""
+    """Functions before and after every call of a kit.
 
-    def __init__(self, before: Iterable[BeforeHook] = (), after: Iterable[AfterHook] = ()) -> None:
-        self.before = list(before)
-        self.after = list(after)
+    `before`, `after` and `watchers` are added by programs. They also run for the calls of forks, not the reverse.
+    """
+
+    def __init__(
+        self, before: Iterable[BeforeHook] = (), after: Iterable[AfterHook] = (), base: Hooks | None = None
+    ) -> None:
+        """`before` and `after` run first, for this kit alone; of a fork, `base` has the hooks of its base."""
+        self._first_before, self._first_after = tuple(before), tuple(after)
+        self._above: tuple[Hooks, ...] = () if base is None else (*base._above, base)
+        self.before: list[BeforeHook] = []
+        self.after: list[AfterHook] = []
         self.watchers: list[CallWatcher] = []  # must not raise
+
+    def _line(self) -> tuple[Hooks, ...]:
+        """Those of the base's base, of the base, and these."""
+        return (*self._above, self)
+
+    def begin(self, call: Call, given: Any) -> list[Callable[[Result | None, float], None]]:
+        """Show the call to all watchers: what to call at its end."""
+        return [watch(call, given) for one in self._line() for watch in one.watchers]
 
     def change(self, call: Call) -> Mapping[str, Any] | None:
         """Ask all hooks about a call, each with the arguments of the one before: other arguments, or None.
@@ -356,7 +372,7 @@ class Hooks:
         ToolError if one of them refuses it.
         """
         changed: Mapping[str, Any] | None = None
-        for hook in self.before:
+        for hook in (*self._first_before, *[hook for one in self._line() for hook in one.before]):
             seen = HookCall.of(call)
             said = hook(seen if changed is None else replace(seen, arguments=copy.deepcopy(dict(changed))))
             if isinstance(said, str):
@@ -367,9 +383,25 @@ class Hooks:
         return changed
 
     def report(self, call: Call, result: Result) -> None:
-        """Show the result to all hooks, and add what they say to it."""
-        said = [hook(HookCall.of(call), result) for hook in self.after]
+        """Show the result to all hooks, and add what they say to it, or that one failed: the call was made."""
+        hooks = (*self._first_after, *[hook for one in self._line() for hook in one.after])
+        said = [_ask_after(hook, call, result) for hook in hooks]
         result.text = "\n".join(filter(None, [result.text, *said])) if any(said) else result.text
+
+
+def _ask_after(hook: AfterHook, call: Call, result: Result) -> str | None:
+    """What a hook says about a result; where it raises, a note, and the traceback in the log of the program."""
+    try:
+        said = hook(HookCall.of(call), result)
+        if said and not isinstance(said, str):
+            raise TypeError(f"it returned {type(said).__name__}; return a text or None")
+    except Exception as error:
+        import logging
+
+        name = getattr(hook, "__qualname__", type(hook).__qualname__)
+        logging.getLogger("toolroll").exception("The hook %r failed after a call of %r.", name, call.name)
+        return f"[Hook {name!r} failed: {type(error).__name__}: {error}. The result above is valid; tell the user.]"
+    return said
 
 
 class Record(msgspec.Struct, frozen=True):

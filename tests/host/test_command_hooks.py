@@ -1,5 +1,6 @@
 """Commands of the configuration before and after calls."""
 
+import json
 import sys
 
 import msgspec
@@ -56,6 +57,69 @@ def test_a_hook_allows_refuses_and_fails_closed(hooked, ws, path, content, code,
     assert [one.name for one in ws.iterdir()] == ([] if code else [path])
 
 
+ANSWERS = [
+    ({"decision": "block", "reason": "old form"}, "A hook refused 'write': old form"),
+    ({"decision": "block"}, "A hook refused 'write': no reason given"),
+    ({"continue": False, "stopReason": "halt"}, "A hook refused 'write': halt"),
+    ({"continue": False}, "A hook refused 'write': no reason given"),
+    ({"decision": "approve", "hookSpecificOutput": {"permissionDecision": "deny"}}, "A hook refused 'write'"),
+    ({"decision": "block", "hookSpecificOutput": {"permissionDecision": "allow"}}, "A hook refused 'write'"),
+    ({"decision": "reject"}, "whose 'decision' is 'reject'. Allowed are: approve, block."),
+    ({"hookSpecificOutput": {"permissionDecision": "Deny"}}, "is 'Deny'. Allowed are: allow, deny, ask."),
+    ({"hookSpecificOutput": {"permissionDecision": "defer"}}, "is 'defer'. Allowed are: allow, deny, ask."),
+    ({"continue": "no"}, "which cannot be read: Expected `bool`"),
+    ({"decision": "approve", "reason": None, "systemMessage": "fine"}, ""),
+    ({"continue": True, "hookSpecificOutput": {"permissionDecision": "allow"}}, ""),
+    ({"suppressOutput": True}, ""),
+]
+
+
+@pytest.mark.parametrize(("answer", "refusal"), ANSWERS)
+def test_answers_of_claude_code_hooks_before_a_call(hooked, ws, answer, refusal):
+    result = hooked(f"print({json.dumps(answer)!r})").call("write", {"path": "a", "content": "x"})
+    assert (result.error and result.error.code) == ("PermissionDenied" if refusal else None)
+    assert refusal in result.text
+    assert (ws / "a").exists() is not bool(refusal)
+
+
+def test_an_unknown_decision_names_the_command(hooked, tmp_path):
+    text = hooked("""print('{"decision": "no"}')""").call("write", {"path": "a", "content": "x"}).text
+    assert f"The hook '{sys.executable} {tmp_path / 'hook.py'}' gave an answer whose" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "added"),
+    [
+        ({"decision": "block", "reason": "Format it."}, "\nFormat it."),
+        ({"hookSpecificOutput": {"additionalContext": "See the style guide."}}, "\nSee the style guide."),
+        ({"continue": False, "stopReason": "halt"}, "\nhalt"),
+        (
+            {"decision": "no"},
+            "whose 'decision' is 'no'. Allowed are: approve, block. Ask the user to correct the hook.]",
+        ),
+        ({"suppressOutput": True}, ""),
+    ],
+)
+def test_answers_of_claude_code_hooks_after_a_call(hooked, ws, answer, added):
+    kit = hooked(f"print({json.dumps(answer)!r})", event="after")
+    result = kit.call("write", {"path": "a", "content": "x"})
+    assert (result.ok, (ws / "a").read_text()) == (True, "x")
+    assert result.text.endswith(added)
+
+
+def test_the_approver_sees_the_arguments_that_run(hooked, ws):
+    changed = {"path": "b", "content": "changed"}
+    answer = {"hookSpecificOutput": {"permissionDecision": "ask", "updatedInput": changed}}
+    kit, seen = hooked(f"print({json.dumps(answer)!r})"), []
+
+    def approve(request):
+        seen.append(request.arguments)
+        return True
+
+    assert kit.call("write", {"path": "a", "content": "x"}, approve=approve).ok
+    assert (seen, (ws / "b").read_text()) == ([changed], "changed")
+
+
 def test_a_hook_changes_arguments_of_the_tools_it_names(hooked, ws):
     kit = hooked(CHECK)
     assert kit.call("write", {"path": "other.txt", "content": "x"}).ok
@@ -96,6 +160,36 @@ def test_what_a_hook_says_after_a_call_is_added(hooked, ws):
 def test_a_command_that_does_not_exist_refuses(open_kit):
     settings = msgspec.convert({"hook": [{"event": "before", "command": "no-such-program"}]}, Settings)
     assert open_kit(settings=settings).call("ls", {}).error.code == "ExecutionError"
+
+
+def test_a_call_has_its_result_where_the_command_after_it_does_not_exist(open_kit, ws):
+    settings = msgspec.convert({"hook": [{"event": "after", "command": "no-such-program"}]}, Settings)
+    kit = open_kit(settings=settings)
+    result = kit.call("write", {"path": "a", "content": "x"})
+    assert (result.ok, (ws / "a").read_text()) == (True, "x")
+    assert "[Hook 'no-such-program' failed: " in result.text
+    kit.write_bytes("b", b"y")
+    assert (ws / "b").read_bytes() == b"y"
+
+
+def test_a_hook_runs_in_the_workspace_of_a_fork(hooked, ws, put):
+    """It reads what the call has written there, and not the base."""
+    put({"a.txt": "of the base"})
+    script = f"""
+import json, os, sys
+event = json.load(sys.stdin)
+print(event["cwd"] == os.getcwd(), open("a.txt").read(), file=sys.stderr)
+try:
+    print(open({str(ws / "a.txt")!r}).read(), file=sys.stderr)
+except PermissionError as error:
+    print("not readable", file=sys.stderr)
+sys.exit(2)
+"""
+    kit = hooked(script, event="after")
+    with kit.fork() as fork:
+        said = fork.call("write", {"path": "a.txt", "content": "of the fork"}).text
+        assert said.endswith("\nTrue of the fork\nnot readable")
+    assert kit.call("write", {"path": "b", "content": "x"}).text.endswith("\nTrue of the base\nof the base")
 
 
 @pytest.mark.parametrize(

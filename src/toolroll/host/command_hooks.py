@@ -1,7 +1,7 @@
 """Run the operator's commands before and after calls, with the event as JSON on their standard input.
 
 Events, exit codes and answers are those of Claude Code's hooks, with one difference: a hook before a call that fails
-in any other way than its exit code 2 refuses the call too.
+in any other way than its exit code 2, or answers with an unknown decision, refuses the call too.
 """
 
 from __future__ import annotations
@@ -28,16 +28,23 @@ if TYPE_CHECKING:
 
 _REFUSED = 2
 _MAX_ANSWER_BYTES = 64_000
+_PERMISSIONS = ("allow", "deny", "ask")
+_DECISIONS = ("approve", "block")  # the older words before a call, the only ones after it
 
 
-class _Decision(msgspec.Struct, rename="camel"):
-    permission_decision: str = "allow"
-    permission_decision_reason: str = ""
+class _SpecificOutput(msgspec.Struct, rename="camel"):
+    permission_decision: str | None = None
+    permission_decision_reason: str | None = None
     updated_input: dict[str, Any] | None = None
+    additional_context: str | None = None
 
 
 class _Answer(msgspec.Struct, rename="camel"):
-    hook_specific_output: _Decision = msgspec.field(default_factory=_Decision)
+    may_continue: bool = msgspec.field(name="continue", default=True)
+    stop_reason: str | None = None
+    decision: str | None = None
+    reason: str | None = None
+    hook_specific_output: _SpecificOutput = msgspec.field(default_factory=_SpecificOutput)
 
 
 class CommandHook:
@@ -57,23 +64,54 @@ class CommandHook:
             return reason
         if status != 0:
             return f"{self._settings.command!r} failed ({_describe(status)}). {reason}"
-        decision = _decision(said)
-        if decision.permission_decision == "deny":
-            return decision.permission_decision_reason
-        if decision.permission_decision == "ask":
-            why = decision.permission_decision_reason or "a hook wants it to be approved"
-            self._guard.require(ApprovalRequest(call.name, Effect.NONE, call.arguments, why))
-        return decision.updated_input
+        return self._decide(call, self._read_answer(said))
+
+    def _decide(self, call: Any, answer: _Answer) -> Mapping[str, Any] | str | None:
+        """As `before`. Where an answer decides twice, the stricter decision counts."""
+        specific = answer.hook_specific_output
+        if not answer.may_continue:
+            return answer.stop_reason or ""
+        if answer.decision == "block":
+            return answer.reason or ""
+        if specific.permission_decision == "deny":
+            return specific.permission_decision_reason or ""
+        if specific.permission_decision == "ask":
+            why = specific.permission_decision_reason or "a hook wants it to be approved"
+            arguments = call.arguments if specific.updated_input is None else specific.updated_input
+            self._guard.require(ApprovalRequest(call.name, Effect.NONE, arguments, why))
+        return specific.updated_input
 
     def after(self, call: Any, result: Result) -> str | None:
-        """What is added to the result: what the command says when it ends with 2, or that it failed."""
+        """What is added to the result: what the command says when it ends with 2, its answer, or that it failed."""
         if not self._concerns(call.name):
             return None
         shown = {"status": result.status, "text": result.text, "error": result.error and result.error.code}
-        status, _, said = self._run({**self._event("PostToolUse", call), "tool_response": shown})
-        if status == 0:
-            return None
-        return said if status == _REFUSED else f"[Hook {self._settings.command!r} failed: {_describe(status)}.]"
+        try:
+            status, said, reason = self._run({**self._event("PostToolUse", call), "tool_response": shown})
+            if status == 0:
+                return _remarks(self._read_answer(said))
+        except (ToolError, OSError) as error:  # the call was made: its result must not be lost
+            return f"[Hook {self._settings.command!r} failed: {error}]"
+        return reason if status == _REFUSED else f"[Hook {self._settings.command!r} failed: {_describe(status)}.]"
+
+    def _read_answer(self, said: str) -> _Answer:
+        """What the command has answered; a text that is no object counts as none. ToolError for an unknown decision."""
+        if not said.startswith("{"):
+            return _Answer()
+        try:
+            answer = msgspec.json.decode(said, type=_Answer)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._bad_answer(f"which cannot be read: {error}") from None
+        permission = answer.hook_specific_output.permission_decision
+        words = ("decision", answer.decision, _DECISIONS), ("permissionDecision", permission, _PERMISSIONS)
+        for name, word, known in words:
+            if word is not None and word not in known:
+                raise self._bad_answer(f"whose {name!r} is {word!r}. Allowed are: {', '.join(known)}")
+        return answer
+
+    def _bad_answer(self, why: str) -> ToolError:
+        what = f"The hook {self._settings.command!r} gave an answer {why}. Ask the user to correct the hook."
+        return ToolError(ErrorCode.PERMISSION, what)
 
     def _concerns(self, name: str) -> bool:
         return any(fnmatchcase(name, one) for one in self._patterns)
@@ -110,11 +148,8 @@ def _describe(status: int | None) -> str:
     return "it did not end in time" if status is None else f"exit code {status}"
 
 
-def _decision(said: str) -> _Decision:
-    """What a hook has answered; a text that is no answer counts as none."""
-    if not said.startswith("{"):
-        return _Decision()
-    try:
-        return msgspec.json.decode(said, type=_Answer).hook_specific_output
-    except msgspec.DecodeError as error:
-        raise ToolError(ErrorCode.PERMISSION, f"A hook gave an answer that cannot be read: {error}.") from None
+def _remarks(answer: _Answer) -> str:
+    """What an answer after a call adds to the result."""
+    stopped = None if answer.may_continue else answer.stop_reason or "A hook asks to stop here."
+    blocked = (answer.reason or "A hook objects to this result.") if answer.decision == "block" else None
+    return "\n".join(filter(None, (stopped, blocked, answer.hook_specific_output.additional_context)))
