@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
-from collections.abc import Callable, Coroutine
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,41 @@ def count(ctx: Context) -> str:
     """Count to two."""
     ctx.progress(1, 2, "half")
     return "two"
+
+
+@tool
+def own_id(ctx: Context) -> str:
+    """Say what the provider calls this call."""
+    return f"id {ctx.call.id}"
+
+
+FAIL = "touch started; sleep 1; exit 3"
+
+
+@contextmanager
+def unknown_statuses(workspace: str) -> Iterator[None]:
+    """Ignore SIGCHLD once the command of FAIL runs, so that nobody has its status.
+
+    Not before: bubblewrap would inherit that, and wait for ever.
+    """
+
+    def ignore(*_: object) -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    def watch() -> None:
+        until(Path(workspace, "started").exists)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    before = [(one, signal.getsignal(one)) for one in (signal.SIGCHLD, signal.SIGUSR1)]
+    signal.signal(signal.SIGUSR1, ignore)
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        for one, handler in before:
+            signal.signal(one, handler)
 
 
 def run_example(heading: str, **given: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests.adapters.task import (
     WRITE,
     cancel_when_started,
     is_cancelled,
+    own_id,
     run_example,
 )
 from tests.clients.scripted_model import serve_script
@@ -75,6 +76,22 @@ def test_a_question_that_comes_up_in_the_call_says_why_nobody_was_asked(open_kit
     Agent(model=model, tools=tools(open_kit(policy=ASK_ABOUT_NEW))).run("go")
     assert "agno asks before a call, and this question came up later" in served.last.results[0].text
     assert not (ws / "new.txt").exists()
+
+
+def test_a_call_has_the_id_of_the_provider(kit, served, model):
+    kit.register(own_id)
+    served.script = [[("own_id", {})]]
+    (call,) = Agent(model=model, tools=tools(kit)).run("go").tools
+    (acall,) = asyncio.run(Agent(model=model, tools=async_tools(kit)).arun("go")).tools
+    for one in (call, acall):
+        assert one.tool_call_id
+        assert one.result == f"id {one.tool_call_id}"
+
+
+def test_an_argument_cannot_stand_for_the_call(kit, served, model):
+    served.script = [[("read", {"path": "cart.py", "fc": "x"})]]
+    (call,) = Agent(model=model, tools=tools(kit)).run("go").tools
+    assert call.result == TEXTS[0]
 
 
 def test_cancelling_the_run_ends_the_command(kit, ws, served, model):

@@ -38,6 +38,24 @@ def test_what_the_call_does_not_show_is_asked_on_its_own(kit, more):
     assert paused.approver(*CALL, approved=True)(asked) is True
 
 
+def test_an_agreement_covers_no_question_that_another_conversation_was_shown(kit):
+    paused, asked = PausedCalls(kit), request(runs=("rm x",))
+    for scope in ("of Ann", "of Bob"):
+        with pytest.raises(NeedsApprovalError):
+            paused.approver(*CALL, approved=True, scope=scope)(asked)
+    paused.end(*CALL, scope="of Bob")
+    assert [paused.is_paused(*CALL, scope=scope) for scope in ("of Ann", "of Bob")] == [True, False]
+    assert paused.approver(*CALL, approved=True, scope="of Ann")(asked) is True
+
+
+def test_calls_that_nobody_answers_are_forgotten(kit):
+    paused = PausedCalls(kit)
+    for number in range(1_001):
+        with pytest.raises(NeedsApprovalError):
+            paused.approver(*CALL, approved=False, scope=str(number))(request())
+    assert [paused.is_paused(*CALL, scope=str(number)) for number in (0, 1, 1_000)] == [False, True, True]
+
+
 def test_an_agreement_covers_no_other_tool_that_its_program_calls_with_the_same_arguments(kit):
     asked = ApprovalRequest("terminal", Effect.SHELL, CALL[1], "needs approval")
     with pytest.raises(NeedsApprovalError):

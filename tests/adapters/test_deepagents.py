@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage
 from langchain_tests.integration_tests import SandboxIntegrationTests
 
 from tests.adapters.escapes import find_escapes
-from tests.adapters.task import run_example
+from tests.adapters.task import FAIL, run_example, unknown_statuses
 from tests.host.sandbox.test_probes import ground
 from toolroll import Kit
 from toolroll.adapters.deepagents import sandbox
@@ -83,6 +83,13 @@ def test_how_a_command_ends(box, command, code, said):
     done = box.execute(command, timeout=1)
     assert (done.exit_code, done.truncated) == (code, False)
     assert said in done.output
+
+
+def test_an_unknown_exit_status_is_no_success():
+    with sandbox() as box, unknown_statuses(box.box.workspace):
+        done = box.execute(f"echo out; {FAIL}")
+    assert done.exit_code == 125
+    assert done.output.startswith("out\n[The exit status of the command is unknown")
 
 
 def test_output_that_is_too_long_is_cut_with_a_word(box):

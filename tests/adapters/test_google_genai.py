@@ -6,15 +6,16 @@ import asyncio
 
 import pytest
 
-from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, cancel_when_started, is_cancelled, run_example
+from tests.adapters.task import DOT, SCRIPT, SLEEP, TEXTS, cancel_when_started, is_cancelled, own_id, run_example
 from tests.clients.scripted_model import serve_script
 from tests.clients.wire_formats import Received
 
 pytest.importorskip("google.genai", reason="make adapters installs google-genai")
 
 from google import genai
+from google.genai import types
 
-from toolroll.adapters.google_genai import async_answers, tools
+from toolroll.adapters.google_genai import answers, async_answers, tools
 
 # Where aiohttp is installed, the SDK makes a subclass of its session.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
@@ -43,6 +44,15 @@ def test_the_model_is_offered_the_schemas_of_the_kit(kit, served, client):
     names = {"parameters_json_schema": "parametersJsonSchema"}  # the SDK writes the first, the API takes both
     offered = [{names.get(key, key): value for key, value in one.items()} for one in served.last.tools]
     assert offered == kit.definitions("gemini")
+
+
+def test_a_call_has_the_id_of_the_provider(kit):
+    kit.register(own_id)
+    parts = [{"function_call": {"id": id, "name": "own_id", "args": {}}} for id in ("a", "b", None)]
+    response = types.GenerateContentResponse(candidates=[{"content": {"parts": parts}}])
+    for found in (answers(kit, response), asyncio.run(async_answers(kit, response))):
+        given = [(one.function_response.id, one.function_response.response) for one in found]
+        assert given == [("a", {"output": "id a"}), ("b", {"output": "id b"}), (None, {"output": "id "})]
 
 
 def test_cancelling_the_run_ends_the_command(kit, ws, served, client):

@@ -17,7 +17,7 @@ from harbor.models.task.config import EnvironmentConfig, NetworkPolicy
 from harbor.models.trial.paths import TrialPaths
 
 from tests.adapters.escapes import find_escapes
-from tests.adapters.task import MANUAL
+from tests.adapters.task import FAIL, MANUAL, unknown_statuses
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.harbor import HarborEnvironment
 from toolroll.host.runtime.user_folders import make_cache_dir
@@ -103,6 +103,16 @@ def test_commands_have_the_paths_variables_and_limits_of_harbor(tmp_path):
     workspace = use(make(tmp_path, folders="/data", persistent_env={"TASK": "task"}), operate)
     assert not os.path.exists(workspace)
     assert os.listdir(make_cache_dir("tmp")) == []
+
+
+def test_an_unknown_exit_status_is_no_success(tmp_path):
+    async def operate(box):
+        with unknown_statuses(box.box.workspace):
+            return await box.exec(FAIL)
+
+    done = use(make(tmp_path), operate)
+    assert done.return_code == 125
+    assert "The exit status of the command is unknown" in done.stderr
 
 
 def test_files_go_in_and_come_out_as_they_are(tmp_path):

@@ -19,6 +19,7 @@ from inspect_ai.util import OutputLimitExceededError, SandboxUserUnsupportedErro
 from inspect_ai.util._sandbox import self_check
 
 from tests.adapters.escapes import find_escapes
+from tests.adapters.task import FAIL, unknown_statuses
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.inspect_ai import InspectSandbox
 from toolroll.adapters.kit_sandbox import KitSandbox
@@ -69,6 +70,13 @@ def test_a_missing_program_is_a_failed_result(env):
     done = asyncio.run(env.exec(["no-such-program"]))
     assert (done.success, done.returncode) == (False, 127)
     assert "no-such-program" in done.stderr
+
+
+def test_an_unknown_exit_status_is_no_success():
+    with KitSandbox() as box, unknown_statuses(box.workspace):
+        done = asyncio.run(InspectSandbox(box).exec(["sh", "-c", FAIL]))
+    assert (done.success, done.returncode) == (False, 125)
+    assert "The exit status of the command is unknown" in done.stderr
 
 
 def test_many_at_once(env):

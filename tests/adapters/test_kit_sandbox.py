@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.task import FAIL, unknown_statuses
 from toolroll import Kit, Policy
-from toolroll.adapters.kit_sandbox import KitSandbox
+from toolroll.adapters.kit_sandbox import UNKNOWN_STATUS, KitSandbox
 from toolroll.result import ToolError
 
 
@@ -114,6 +115,14 @@ def test_a_program_in_tmp_runs(box, shared_temp):
 def test_what_does_not_run(box, command, error):
     with pytest.raises(error):
         box.run(command, timeout=0.3)
+
+
+def test_an_unknown_exit_status_is_a_failure_that_says_why():
+    with KitSandbox() as box, unknown_statuses(box.workspace):
+        done = box.run(f"printf out; printf err >&2; {FAIL}")
+    assert (done.stdout, done.code) == (b"out", UNKNOWN_STATUS)
+    assert done.stderr.startswith(b"err\n[The exit status of the command is unknown; 125 stands for it.")
+    assert b"signal.signal(signal.SIGCHLD, signal.SIG_DFL)" in done.stderr
 
 
 def test_cancelling_ends_the_command(box):

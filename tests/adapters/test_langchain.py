@@ -17,6 +17,7 @@ from tests.adapters.task import (
     cancel_when_started,
     count,
     is_cancelled,
+    own_id,
     run_example,
 )
 
@@ -102,6 +103,23 @@ def test_a_call_that_needs_approval_interrupts_the_graph(open_kit, ws, answer, w
     agent.invoke(Command(resume=answer), THREAD)
     assert (ws / "new.txt").exists() == written
     assert ("The user was asked and declined." in model.seen[0].content) != written
+
+
+@pytest.mark.parametrize("wrap", [lambda one: {"decisions": [one]}, lambda one: one], ids=["decisions", "one decision"])
+def test_the_model_reads_why_the_user_rejects_a_call(open_kit, ws, wrap):
+    model, agent = ask(open_kit(policy="ask"), [[WRITE]])
+    agent.invoke({"messages": "go"}, THREAD)
+    agent.invoke(Command(resume=wrap({"type": "reject", "message": "Use old.txt."})), THREAD)
+    assert "The user was asked and declined ('Use old.txt.')." in model.seen[0].content
+    assert not (ws / "new.txt").exists()
+
+
+def test_a_call_has_the_id_of_the_framework(kit):
+    kit.register(own_id)
+    model, agent = ask(kit, [[("own_id", {})], [("own_id", {})]])
+    agent.invoke({"messages": "go"}, THREAD)
+    asyncio.run(agent.ainvoke({"messages": "go"}, {"configurable": {"thread_id": "2"}}))
+    assert [(one.tool_call_id, one.content) for one in model.seen] == [("0", "id 0"), ("1", "id 1")]
 
 
 def test_a_graph_without_checkpointer_is_told_why_nobody_was_asked(open_kit, ws):

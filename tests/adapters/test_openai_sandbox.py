@@ -28,7 +28,7 @@ from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from tests.adapters.escapes import find_escapes
-from tests.adapters.task import run_example
+from tests.adapters.task import FAIL, run_example, unknown_statuses
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.openai_sandbox import OpenAISandboxOptions, client
 from toolroll.policy.rules import Policy
@@ -82,6 +82,16 @@ def test_files():
         return names, (await session.exec("python3 new.py; ls")).stdout
 
     assert with_session(use) == (["f", "y"], b"1\nd\nnew.py\n")
+
+
+def test_an_unknown_exit_status_is_no_success():
+    async def use(session):
+        with unknown_statuses(session.state.manifest.root):
+            return await session.exec(FAIL)
+
+    done = with_session(use)
+    assert done.exit_code == 125
+    assert b"The exit status of the command is unknown" in done.stderr
 
 
 def test_how_a_command_ends():

@@ -18,6 +18,7 @@ from tests.adapters.task import (
     is_cancelled,
     run_example,
 )
+from toolroll import Policy
 
 pytest.importorskip("pydantic_ai", reason="make adapters installs pydantic-ai")
 
@@ -97,6 +98,21 @@ def test_a_call_that_needs_approval_is_deferred(open_kit, ws, policy, approval, 
     assert answer(agent, asked, approval).output == "Done."
     assert (ws / "new.txt").exists() == written
     assert model.seen[0].content.startswith("Created new.txt" if written else "Not now.")
+
+
+def test_an_approval_covers_no_question_that_another_conversation_was_shown(open_kit, ws):
+    _, agent = ask(open_kit(policy=Policy(commit="ask")), [[("bash", {"command": "cp cart.py new.txt"})]])
+    question = lambda asked: next(iter(asked.output.metadata.values()))["question"]  # noqa: E731
+    ann = agent.run_sync("go")
+    (ws / "cart.py").write_text("total = 2\n")
+    bob = agent.run_sync("go")
+    assert "+total = 2" in question(bob)
+    (ws / "cart.py").write_text("total = 1\n")
+    again = answer(agent, bob, True)
+    assert question(again) == question(ann)
+    assert not (ws / "new.txt").exists()
+    assert answer(agent, again, True).output == "Done."
+    assert (ws / "new.txt").read_text() == "total = 1\n"
 
 
 def test_an_agent_that_cannot_defer_is_told_why_nobody_was_asked(open_kit, ws):

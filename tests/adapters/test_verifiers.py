@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -21,7 +22,7 @@ from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import RuntimeInfo, SubprocessConfig, make_runtime
 
 from tests.adapters.escapes import find_escapes
-from tests.adapters.task import run_example
+from tests.adapters.task import FAIL, run_example, unknown_statuses
 from tests.clients.scripted_model import serve_script
 from tests.host.sandbox.test_probes import ground
 from toolroll.adapters.verifiers import runtime
@@ -82,6 +83,16 @@ def test_what_a_trace_keeps_of_it():
     assert not os.path.exists(workspace)
 
 
+def test_an_unknown_exit_status_is_no_success():
+    async def use(box):
+        with unknown_statuses(box.box.workspace):
+            return await box.run(["sh", "-c", FAIL], {})
+
+    done = with_runtime(use)
+    assert done.exit_code == 125
+    assert "The exit status of the command is unknown" in done.stderr
+
+
 def test_background_programs_and_cancelled_ones_end():
     async def use(box):
         await box.run_background(["sh", "-c", "echo up; sleep 60"], {}, "server.log")
@@ -136,6 +147,30 @@ def test_only_the_named_port_of_this_machine_is_reached():
             one.shutdown()
             one.server_close()
     assert found == ["b'answer'\n", ""]
+
+
+def test_a_client_that_has_sent_all_still_gets_the_answer():
+    answer = b"x" * 3_000_000  # more than sockets hold
+
+    def serve():
+        connection, _ = server.accept()
+        with connection:
+            while connection.recv(1 << 16):
+                pass  # to the end of the request
+            connection.sendall(answer)
+
+    def ask(url):
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=20) as client:
+            client.sendall(b"question")
+            client.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+    async def use(box):
+        return await asyncio.to_thread(ask, box.host_url(f"http://127.0.0.1:{server.getsockname()[1]}"))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        assert with_runtime(use) == answer
 
 
 UV = f"""#!/bin/sh

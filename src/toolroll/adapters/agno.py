@@ -15,7 +15,7 @@ from toolroll.host.requirement import require
 require("agno", "agno>=3.1,<4")
 
 from agno.media import Image
-from agno.tools.function import Function, ToolResult
+from agno.tools.function import Function, FunctionCall, ToolResult
 
 from toolroll.formats import wire_text
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
@@ -43,11 +43,12 @@ def _function(kit: Kit, definition: dict[str, Any], *, is_async: bool) -> Functi
             return True
         raise CannotAskError("agno asks before a call, and this question came up later")
 
-    def run(**arguments: Any) -> ToolResult:
-        return _returned(kit.call(name, arguments, approve=partial(approve, arguments)))
+    # agno gives the call to a parameter of the name `fc`.
+    def run(fc: FunctionCall | None = None, **arguments: Any) -> ToolResult:
+        return _returned(kit.call(name, arguments, approve=partial(approve, arguments), id=_id(fc)))
 
-    async def run_async(**arguments: Any) -> ToolResult:
-        return _returned(await kit.acall(name, arguments, approve=partial(approve, arguments)))
+    async def run_async(fc: FunctionCall | None = None, **arguments: Any) -> ToolResult:
+        return _returned(await kit.acall(name, arguments, approve=partial(approve, arguments), id=_id(fc)))
 
     return Function(
         name=name,
@@ -57,6 +58,11 @@ def _function(kit: Kit, definition: dict[str, Any], *, is_async: bool) -> Functi
         skip_entrypoint_processing=True,
         requires_confirmation=confirmed or None,
     )
+
+
+def _id(call: FunctionCall | None) -> str:
+    """What the provider calls it. An argument of the model that has the same name is no call."""
+    return call.call_id or "" if isinstance(call, FunctionCall) else ""
 
 
 def _returned(result: Result) -> ToolResult:

@@ -67,7 +67,7 @@ class DeepAgentsSandbox(BaseSandbox):
             return ExecuteResponse(str(error), 124)
         except OSError as error:
             return ExecuteResponse(error.strerror or str(error), 127 if error.errno == errno.ENOENT else 126)
-        output = done.stdout.decode(errors="replace")
+        output = (done.stdout + done.stderr).decode(errors="replace")  # in stderr is only what the sandbox says
         if done.truncated:
             output += f"\n[Only the first {_OUTPUT_BYTES} bytes of the output are here.]"
         return ExecuteResponse(output, done.code, truncated=done.truncated)

@@ -24,8 +24,7 @@ from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.environments.tar_transfer import extract_dir_from_bytes, pack_dir_to_bytes
 
-from toolroll.adapters.kit_sandbox import READ_BYTES, KitSandbox
-from toolroll.host.shell.command_result import Completed
+from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
 from toolroll.policy.rules import Policy
 
 _FOLDERS = ("/tests", "/logs", "/solution", "/harbor", "/installed-agent")
@@ -132,9 +131,9 @@ class HarborEnvironment(BaseEnvironment):
         except PermissionError as error:  # the policy refuses it
             return ExecResult(stdout="", stderr=f"{error.strerror}\n", return_code=126)
         stdout, stderr = (one.decode(errors="replace") for one in (done.stdout, done.stderr))
-        return ExecResult(stdout=stdout, stderr=stderr, return_code=done.code or 0)
+        return ExecResult(stdout=stdout, stderr=stderr, return_code=done.code)
 
-    async def _run(self, command: str, **options: Any) -> Completed:
+    async def _run(self, command: str, **options: Any) -> EndedProgram:
         return await self.box.arun(command, **options)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
@@ -157,7 +156,7 @@ class HarborEnvironment(BaseEnvironment):
         done = await self._transfer(f"tar -c -C {shlex.quote(source_dir)} .", source_dir, limit=READ_BYTES)
         await asyncio.to_thread(extract_dir_from_bytes, done.stdout, target_dir)
 
-    async def _transfer(self, command: str, path: str, **options: Any) -> Completed:
+    async def _transfer(self, command: str, path: str, **options: Any) -> EndedProgram:
         done = await self._run(command, **options)
         if done.code != 0 or done.truncated:
             why = f"more than {READ_BYTES} bytes" if done.truncated else done.stderr.decode(errors="replace").strip()

@@ -101,7 +101,7 @@ class InspectSandbox(SandboxEnvironment):
         stdout, stderr = (one.decode(errors="replace") for one in (done.stdout, done.stderr))
         if done.truncated:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, stdout or stderr)
-        return ExecResult(done.code == 0, done.code or 0, stdout, stderr)
+        return ExecResult(done.code == 0, done.code, stdout, stderr)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
         data = contents.encode() if isinstance(contents, str) else contents

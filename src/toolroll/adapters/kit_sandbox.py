@@ -15,6 +15,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 
 from toolroll.host.runtime.cancellation import CancelToken
@@ -38,8 +39,23 @@ _ERRORS = {
     ErrorCode.TOO_LARGE: errno.EFBIG,
 }
 _TEXTS = {text: number for number, text in ((one, os.strerror(one)) for one in (errno.EACCES, errno.ENOENT))}
+UNKNOWN_STATUS = 125
+"""The exit code of a command whose own is unknown, so that it never counts as a success."""
+_UNKNOWN_STATUS_NOTE = (
+    f"[The exit status of the command is unknown; {UNKNOWN_STATUS} stands for it. This process ignores SIGCHLD, or "
+    "other code in it waits for all children. Restore SIGCHLD with signal.signal(signal.SIGCHLD, signal.SIG_DFL), and "
+    "wait only for children that you started.]\n"
+)
 _READ = "[ -d {0} ] && exit 21; [ -e {0} ] || exit 2; cat -- {0}"
 _WRITE = "[ -d {0} ] && exit 21; mkdir -p -- {1} && cat > {0}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedProgram(Completed):
+    """A command that ran to its end in a `KitSandbox`."""
+
+    code: int
+    """The exit code; UNKNOWN_STATUS if it could not be had, and then `stderr` says why."""
 
 
 class KitSandbox:
@@ -100,7 +116,7 @@ class KitSandbox:
         timeout: float | None = None,
         limit: int = OUTPUT_BYTES,
         token: CancelToken | None = None,
-    ) -> Completed:
+    ) -> EndedProgram:
         """Run a text for bash, or words, to the end; TimeoutError after `timeout` seconds.
 
         PermissionError for a command that is refused or may not run, FileNotFoundError for a program that is missing.
@@ -116,9 +132,9 @@ class KitSandbox:
             done = self.kit.exec(command, timeout=_NO_TIMEOUT_S if timeout is None else timeout, **given)
         if done.outcome == "timed_out":
             raise TimeoutError(f"The command was ended after {timeout:g} s with all that it started.")
-        return done
+        return _with_known_code(done)
 
-    async def arun(self, command: str | Sequence[str], **options: Any) -> Completed:
+    async def arun(self, command: str | Sequence[str], **options: Any) -> EndedProgram:
         """`run` in a worker thread; cancelling the task ends the command."""
         token = options["token"] = CancelToken()
         try:
@@ -161,12 +177,14 @@ class KitSandbox:
                 self.kit.read_bytes(path)  # changed by others meanwhile; it is to be overwritten all the same
                 self.kit.write_bytes(path, data)
 
-    def _run_on(self, path: str, command: str, **options: Any) -> Completed:
+    def _run_on(self, path: str, command: str, **options: Any) -> EndedProgram:
         """Run a command on a file outside the workspace; its failure as an OSError."""
         done = self.run(command, **options)
         if done.code == 0:
             return done
-        number = {21: errno.EISDIR, 2: errno.ENOENT}.get(done.code or 0, errno.EACCES)
+        if done.code == UNKNOWN_STATUS:
+            raise OSError(errno.EIO, _UNKNOWN_STATUS_NOTE.strip(), path)
+        number = {21: errno.EISDIR, 2: errno.ENOENT}.get(done.code, errno.EACCES)
         raise OSError(number, os.strerror(number), path)
 
     def _is_inside(self, path: str) -> bool:
@@ -193,6 +211,14 @@ def _open_kit(workspace: str | os.PathLike[str] | None, options: dict[str, Any],
         for prefix in ("workspace-", "state-")
     )
     return Kit(folder, **{"policy": _OWN_POLICY, "state_dir": state, **options})
+
+
+def _with_known_code(done: Completed) -> EndedProgram:
+    code, stderr = done.code, done.stderr
+    if code is None:
+        gap = b"" if not stderr or stderr.endswith(b"\n") else b"\n"
+        code, stderr = UNKNOWN_STATUS, stderr + gap + _UNKNOWN_STATUS_NOTE.encode()
+    return EndedProgram(done.stdout, stderr, code, done.changes, done.outcome, done.truncated, done.notes)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from langgraph.config import get_config, get_stream_writer
 from langgraph.types import interrupt
 
 from toolroll.formats import base64_data, wire_text
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, Refusal
 from toolroll.kit import Kit
 from toolroll.result import Result
 from toolroll.services import CallOptions
@@ -32,11 +32,16 @@ class LangChainTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
 
-    def _run(self, **arguments: Any) -> tuple[Any, Any]:
-        return _content(self.kit.call(self.name, arguments, **_options(self.name)))
+    def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Put the id of the call before its arguments: LangChain injects it only by a schema that is a class."""
+        given, arguments = super()._to_args_and_kwargs(tool_input, tool_call_id)
+        return (tool_call_id or "", *given), arguments
 
-    async def _arun(self, **arguments: Any) -> tuple[Any, Any]:
-        return _content(await self.kit.acall(self.name, arguments, **_options(self.name)))
+    def _run(self, call_id: str, /, **arguments: Any) -> tuple[Any, Any]:
+        return _content(self.kit.call(self.name, arguments, **_options(self.name, call_id)))
+
+    async def _arun(self, call_id: str, /, **arguments: Any) -> tuple[Any, Any]:
+        return _content(await self.kit.acall(self.name, arguments, **_options(self.name, call_id)))
 
 
 def tools(kit: Kit) -> list[LangChainTool]:
@@ -58,17 +63,17 @@ def _content(result: Result) -> tuple[Any, Any]:
     return [{"type": "text", "text": text}, *images], result.data
 
 
-def _options(name: str) -> CallOptions:
+def _options(name: str, call_id: str) -> CallOptions:
     """The graph's way to ask a person and to show progress, where a graph makes the call."""
     try:
         write = get_stream_writer()
     except (KeyError, RuntimeError):
-        return {"approve": _approve}
+        return {"approve": _approve, "id": call_id}
 
     def progress(done: float, total: float | None, note: str) -> None:
         write({"tool": name, "done": done, "total": total, "note": note})
 
-    return {"approve": _approve, "progress": progress}
+    return {"approve": _approve, "progress": progress, "id": call_id}
 
 
 def _approve(request: ApprovalRequest) -> Answer:
@@ -83,5 +88,13 @@ def _approve(request: ApprovalRequest) -> Answer:
     review = {"action_name": request.name, "allowed_decisions": ["approve", "reject"]}
     answer = interrupt({"action_requests": [action], "review_configs": [review]})
     if isinstance(answer, Mapping):
-        return [one["type"] for one in answer["decisions"]] == ["approve"]
+        return _read_decisions(answer)
     return answer  # type: ignore[no-any-return]  # what is no answer is taken for a no
+
+
+def _read_decisions(answer: Mapping[str, Any]) -> Answer:
+    """The answer in decisions of the middleware, or in one decision; a refusal has the person's reason."""
+    decisions = answer.get("decisions", [answer])
+    if [one["type"] for one in decisions] == ["approve"]:
+        return True
+    return Refusal(next((one["message"] for one in decisions if one.get("message")), ""))

@@ -24,7 +24,7 @@ from toolroll.result import Result
 
 def tools(kit: Kit) -> list[FunctionTool]:
     """Every tool that the kit shows to a model."""
-    paused = PausedCalls(kit)
+    paused = PausedCalls(kit)  # of all runs: an approval covers only what its own call shows, so none needs a scope
     return [_function_tool(kit, paused, one["function"]) for one in kit.definitions("openai")]
 
 

@@ -85,7 +85,7 @@ class OpenAISandboxSession(BaseSandboxSession):
             code = 127 if error.errno == errno.ENOENT else 126
             return ExecResult(stdout=b"", stderr=f"{error.strerror}\n".encode(), exit_code=code)
         cut = b"\n[The output is longer; only its beginning is here.]\n" if done.truncated else b""
-        return ExecResult(stdout=done.stdout, stderr=done.stderr + cut, exit_code=done.code or 0)
+        return ExecResult(stdout=done.stdout, stderr=done.stderr + cut, exit_code=done.code)
 
     async def read(self, path: Path, *, user: str | User | None = None) -> io.IOBase:
         place = self.normalize_path(path)

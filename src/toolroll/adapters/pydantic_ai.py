@@ -66,7 +66,8 @@ class KitToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002
     ) -> ToolReturn:
-        pause = self._paused.approver(name, tool_args, approved=ctx.tool_call_approved)
+        scope = f"{ctx.conversation_id} {ctx.tool_call_id}"  # both are the same when the call is made again
+        pause = self._paused.approver(name, tool_args, approved=ctx.tool_call_approved, scope=scope)
         options: CallOptions = {
             "approve": pause if _can_defer(ctx) else _refuse,
             "progress": _progress(ctx),
@@ -76,7 +77,7 @@ class KitToolset(AbstractToolset[Any]):
             result = await self._kit.acall(name, tool_args, **options)
         except NeedsApprovalError as error:
             raise ApprovalRequired(metadata={"question": error.request.text}) from None
-        self._paused.end(name, tool_args)
+        self._paused.end(name, tool_args, scope=scope)
         return _returned(result)
 
 

@@ -23,8 +23,7 @@ require("verifiers", "verifiers>=0.4,<0.5")
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, SubprocessRuntimeInfo
 
-from toolroll.adapters.kit_sandbox import READ_BYTES, KitSandbox
-from toolroll.host.shell.command_result import Completed
+from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
 from toolroll.policy.network import parse_network
 from toolroll.policy.rules import Policy
 
@@ -39,6 +38,7 @@ class _Relay:
         self.target = ("", 0)
         self.port = 0
         self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
@@ -47,6 +47,8 @@ class _Relay:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        for one in self._open:
+            one.close()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -54,15 +56,22 @@ class _Relay:
         except OSError:
             writer.close()
             return
-        await asyncio.gather(_copy(reader, back), _copy(there, writer))
+        self._open |= {writer, back}
+        try:
+            with suppress(OSError):  # one direction broke: the other ends with it
+                await asyncio.gather(_copy(reader, back), _copy(there, writer))
+        finally:
+            for one in (writer, back):
+                one.close()
+            self._open -= {writer, back}
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
+    """Copy one direction of a connection to its end, and pass on the end; the other direction stays open."""
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+        await writer.drain()
+    writer.write_eof()
 
 
 class VerifiersRuntime(Runtime):
@@ -76,7 +85,7 @@ class VerifiersRuntime(Runtime):
         self._network = parse_network(network)
         self._relays: list[_Relay] = []
         self._box: KitSandbox | None = None
-        self._background: set[asyncio.Task[Completed]] = set()
+        self._background: set[asyncio.Task[EndedProgram]] = set()
 
     @property
     def box(self) -> KitSandbox:
@@ -114,7 +123,7 @@ class VerifiersRuntime(Runtime):
         except OSError as error:
             raise SandboxError(f"{argv[0]!r} did not run: {error.strerror}") from error
         stdout, stderr = (one.decode(errors="replace") for one in (done.stdout, done.stderr))
-        return ProgramResult(done.code or 0, stdout, stderr)
+        return ProgramResult(done.code, stdout, stderr)
 
     async def run_background(self, argv: list[str], env: dict[str, str], log: str) -> None:
         command = f"exec {shlex.join(argv)} > {shlex.quote(log)} 2>&1"
