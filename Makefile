@@ -95,7 +95,7 @@ IGNORE_LEAKS := -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExc
 
 adapters: adapters-requirements adapters-deepagents adapters-harbor adapters-verifiers ## run the adapters with the real agent frameworks, in environments of their own
 
-adapters-requirements: TESTED := tests/adapters
+adapters-requirements: TESTED := tests/adapters tests/fleet/test_remote_lease.py
 adapters-%: TESTED = tests/adapters/test_$*.py
 # harbor needs Python 3.12: the newest one of this machine.
 adapters-harbor: FRAMEWORK_PYTHON = $(shell requirements/pythons | sed -n '$$s/^[^:]*://p')

@@ -73,6 +73,8 @@ class FleetRun(NamedTuple):
 
     rows: list[dict[str, Any]]
     seconds: float
+    working: float
+    """From the first result to the last: without the base, whose time differs from run to run."""
     cpu: float
     peak: int
 
@@ -83,16 +85,34 @@ def run_fleet(count: int, width: int, workspace: Path, place: Path) -> FleetRun:
     tasks.write_text("".join(json.dumps(one) + "\n" for one in make_tasks(count)))
     environ = {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "XDG_STATE_HOME": str(place / "state")}
     words = [sys.executable, "-m", "toolroll", "fleet", "run", str(tasks), "--width", str(width), "-C", str(workspace)]
-    began, before, peaks, stop = time.monotonic(), cpu_seconds(), [0], threading.Event()
+    results = place / "tasks.results.jsonl"
+    results.unlink(missing_ok=True)
+    began, before, peaks, moments, stop = time.monotonic(), cpu_seconds(), [0], list[float](), threading.Event()
     with subprocess.Popen(words, env=environ) as child:
-        watcher = threading.Thread(target=watch_memory, args=(child.pid, stop, peaks))
-        watcher.start()
+        watchers = [
+            threading.Thread(target=watch_memory, args=(child.pid, stop, peaks)),
+            threading.Thread(target=watch_results, args=(results, stop, moments)),
+        ]
+        for one in watchers:
+            one.start()
         child.wait()
         seconds = time.monotonic() - began
         stop.set()
-        watcher.join()
-    rows = [json.loads(line) for line in (place / "tasks.results.jsonl").read_text().splitlines()]
-    return FleetRun(rows, seconds, cpu_seconds() - before, max(peaks))
+        for one in watchers:
+            one.join()
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    return FleetRun(rows, seconds, moments[-1] - moments[0], cpu_seconds() - before, max(peaks))
+
+
+def watch_results(path: Path, stop: threading.Event, moments: list[float]) -> None:
+    """When the file of results was seen to grow."""
+    size, is_over = 0, False
+    while not is_over:
+        is_over = stop.wait(0.02)  # and then a last look
+        now = path.stat().st_size if path.exists() else 0
+        if now > size:
+            size = now
+            moments.append(time.monotonic())
 
 
 def cpu_seconds() -> float:
@@ -173,22 +193,21 @@ def leftovers(place: Path) -> list[str]:
 
 
 def report(once: FleetRun, whole: FleetRun, left: list[str]) -> tuple[float, float]:
-    """Print the figures of the whole mix, after the preparation of the base: leases/s, and CPU seconds of one."""
+    """Print the figures of the whole mix, from the first result to the last: leases/s, and CPU seconds of one."""
     calls = [call for row in whole.rows for call in row.get("calls", [])]
     commands, leases = sum(call["tool"] == "bash" for call in calls), len(whole.rows)
-    seconds, cpu = whole.seconds - once.seconds, (whole.cpu - once.cpu) / max(leases - 1, 1)
-    if seconds < once.seconds:  # the difference of two runs says nothing while the base takes most of both
-        sys.exit(
-            f"{leases} leases in {whole.seconds:.1f} s, of which the base takes about {once.seconds:.1f} s: too few"
-        )
+    cpu = (whole.cpu - once.cpu) / max(leases - 1, 1)
+    part = whole.working * leases / (leases - 1) if leases > 1 else 0.0  # the first one began before its result
+    if part < 1:
+        sys.exit(f"{leases} leases within {part:.1f} s: too few to count")
     crossed = [row["id"] for row in whole.rows if not _is_own(row)]
     print(f"leases {leases}, passed {sum(row['status'] == 'passed' for row in whole.rows)}, calls {len(calls)}")
-    print(f"whole run {whole.seconds:.1f} s, {once.seconds:.1f} s of them for the base and the first lease")
-    print(f"together: file calls/s {(len(calls) - commands) / seconds:.0f}, commands/s {commands / seconds:.0f}")
-    print(f"leases/s {leases / seconds:.1f}, CPU of a lease {1000 * cpu:.0f} ms")
+    print(f"whole run {whole.seconds:.1f} s, {part:.1f} s of them for the leases")
+    print(f"together: file calls/s {(len(calls) - commands) / part:.0f}, commands/s {commands / part:.0f}")
+    print(f"leases/s {leases / part:.1f}, CPU of a lease {1000 * cpu:.0f} ms")
     print(f"longest lease {max(row['seconds'] for row in whole.rows):.1f} s; peak memory {whole.peak / 1024:.0f} MB")
     print(f"crossed {len(crossed)}; left behind {len(left)} {left[:5]}")
-    return leases / seconds, cpu
+    return leases / part, cpu
 
 
 def _is_own(row: dict[str, Any]) -> bool:

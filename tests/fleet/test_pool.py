@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolroll import Fleet, Lease, ToolError
 from toolroll.host.files.versions import digest
+from toolroll.host.settings import Settings
 from toolroll.policy.rules import Policy
 
 FILES = 110  # enough for an index
@@ -214,6 +219,53 @@ def test_leases_where_no_overlay_can_be_mounted(tmp_path: Path, monkeypatch: pyt
             second.exec("head -c 150000 /dev/zero > z")
         assert "The lease has written 1" in second.call("write", {"path": "c.txt", "content": "c"}).text
     assert [one for one in (tmp_path / "a cache").rglob("*") if one.is_file()] == []
+
+
+def test_a_lease_has_the_observer_of_the_fleet_and_its_own_hooks(tmp_path: Path, cache: Path) -> None:
+    """A configured hook reads the lease's files; a hook of one lease is not one of another."""
+    (tmp_path / "a.txt").write_text("of the base\n")
+    script = "import sys; print(open('a.txt').read(), file=sys.stderr); sys.exit(2)"
+    row = {"event": "after", "command": shlex.join([sys.executable, "-c", script]), "tools": "write"}
+    seen: list[str] = []
+    settings = msgspec.convert({"hook": [row]}, Settings)
+    with Fleet(tmp_path, settings=settings, observe=lambda record: seen.append(record.name)) as fleet:
+        first, second = fleet.lease(), fleet.lease()
+        first.before(lambda _: "not here")
+        assert first.call("ls").text == "A hook refused 'ls': not here"
+        assert text(second, "write", path="a.txt", content="of the lease").endswith("\nof the lease")
+        first.close()
+        text(second, "ls")
+    assert seen == ["ls", "write", "ls"]
+
+
+def test_a_read_does_not_wait_for_the_commands_of_other_leases(fleet: Fleet, lease: Lease) -> None:
+    """More commands than run at once, each until a file is there."""
+    others = [fleet.lease() for _ in range(4 * (os.cpu_count() or 1) + 1)]
+    with ThreadPoolExecutor(len(others)) as pool:
+        running = [pool.submit(one.exec, "until [ -e go ]; do sleep 0.05; done", timeout=60) for one in others]
+        try:
+            assert "alpha" in text(lease, "read", path="sub/a.txt")
+            assert not any(one.done() for one in running)
+        finally:
+            for one in others:
+                Path(one.workspace, "go").touch()
+        assert [one.result().code for one in running] == [0] * len(others)
+    for one in others:
+        one.close()
+
+
+def test_leases_have_the_users_settings_for_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A base below the home folder, named as a user would."""
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    base = tmp_path / "HOME" / "shop"
+    base.mkdir(parents=True)
+    (tmp_path / "XDG_CONFIG_HOME" / "toolroll").mkdir(parents=True)
+    settings = f'[workspace."{base}"]\nmode = "thinking"\n'
+    (tmp_path / "XDG_CONFIG_HOME" / "toolroll" / "toolroll.toml").write_text(settings)
+    with Fleet("~/shop") as fleet, fleet.lease() as lease:
+        assert lease.mode == "thinking"
+        assert not lease.call("write", {"path": "a.txt", "content": "a"}).ok
 
 
 def test_the_time_of_a_lease_ends(lease: Lease) -> None:

@@ -21,13 +21,20 @@ how, mark = sys.argv[1:]
 sys.stdin.readline()
 if how == "never":
     sys.exit(7)
-print(json.dumps({"ready": "overlay"}), flush=True)
+bad = {"problem": "no sandbox", "runs_commands": False} if how == "cannot" else {}
+print(json.dumps({"ready": "overlay", **bad}), flush=True)
 for line in sys.stdin:
     task = json.loads(line)
     if how == "dies" and not os.path.exists(mark):
         open(mark, "w").close()
         os.kill(os.getpid(), 9)
-    status = "error" if how == "errs" else "passed"
+    if how == "nests" and not os.path.exists(mark):
+        open(mark, "w").close()
+        print('{"a":' * 100_000, flush=True)
+        continue
+    status = "error" if how in ("errs", "cannot") else "passed"
+    if how == "waits" and task["task"]["id"] != "0":
+        continue
     print(json.dumps({"id": task["task"]["id"], "status": status, "attempt": task["attempt"]}), flush=True)
 """
 
@@ -48,11 +55,32 @@ def make_worker(how: str, mark: Path) -> tuple[WorkerOrder, StartWorker]:
         (["dies"], {"passed"}, ["worker that dies ended with status -9."]),
         (["dies", "works"], {"passed"}, None),
         (
+            ["nests"],
+            {"passed"},
+            [
+                "worker that nests: its answers cannot be read, RecursionError: maximum recursion depth exceeded while deserializing an object",
+                "worker that nests ended with status -15.",
+            ],
+        ),
+        (
             ["never", "works"],
             {"passed"},
             ["worker that never ended with status 7 before it was ready, and is left out."],
         ),
-        (["never"], {"error"}, ["worker that never ended with status 7 before it was ready, and is left out."]),
+        (
+            ["never"],
+            {"error"},
+            [
+                "worker that never ended with status 7 before it was ready, and is left out.",
+                "No worker is left: 6 tasks did not run.",
+            ],
+        ),
+        (["cannot", "works"], {"passed"}, ["worker that cannot is left out: no sandbox"]),
+        (
+            ["cannot"],
+            {"error"},
+            ["worker that cannot is left out: no sandbox", "No worker is left: 6 tasks did not run."],
+        ),
         (["errs"], {"error"}, []),
     ],
 )
@@ -69,3 +97,28 @@ def test_every_task_has_one_result(
     assert problems is None or said == problems
     if workers == ["errs"]:
         assert {one.attempt for one in results} == {2}
+
+
+@pytest.mark.parametrize("workers", [["works"], ["works", "waits"], ["waits"], ["cannot"]])
+def test_a_result_that_cannot_be_written_ends_the_run(tmp_path: Path, workers: list[str]) -> None:
+    written: list[str] = []
+
+    def write(result: FleetResult) -> None:
+        with open("/dev/full", "wb", buffering=0) as file:
+            written.append(result.id)
+            file.write(b"x")
+
+    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
+    links = [make_worker(how, tmp_path / "mark") for how in workers]
+    with pytest.raises(OSError, match="No space left on device"):
+        run_tasks(tasks, links, retries=0, on_result=write, on_problem=[].append)
+    assert len(written) == 1
+
+
+def test_a_problem_that_cannot_be_shown_ends_the_run(tmp_path: Path) -> None:
+    def tell(said: str) -> None:
+        raise BrokenPipeError(said)
+
+    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
+    with pytest.raises(BrokenPipeError, match="no sandbox"):
+        run_tasks(tasks, [make_worker("cannot", tmp_path)], retries=0, on_result=[].append, on_problem=tell)

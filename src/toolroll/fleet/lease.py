@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 from toolroll.forked_kit import ForkedKit
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _OF_CALLS = tuple(one.name for one in fields(Limits))
 _OF_LEASES = ("disk_bytes", "seconds", "cpus")
+_RUNS = Effect.RUN | Effect.SHELL
 
 
 class Lease(ForkedKit):
@@ -44,8 +45,7 @@ class Lease(ForkedKit):
 
     def _open_on_fork(self, base: Kit, fork: Fork) -> None:
         """Open the kit. A frozen base does not change, so it need not wait."""
-        policy, approve = replace(base.policy, commit="auto"), base._services.guard.approver
-        own: dict[str, Any] = {"policy": policy, "approve": approve, "settings": self._pool.lease_settings}
+        own = self._options_of(base) | {"settings": self._pool.lease_settings}
         Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         services = self._services
         services.root.stand_for(base.workspace)
@@ -102,11 +102,15 @@ class Lease(ForkedKit):
         own = {name: getattr(self.limits, name) for name in _OF_CALLS}
         whole = {name: getattr(more, name) for name in _OF_LEASES}
         self.limits = LeaseLimits(**own, **whole, enforced=self._pool.say_enforced())
-        return (self._within_limits, self._pool.at_once, *super()._build_steps())
+        return (self._within_limits, self._in_turn, *super()._build_steps())
+
+    def _in_turn(self, view: View, proceed: Proceed) -> Proceed:
+        """Let a command wait while many others run. Other calls are short, and wait for none."""
+        return self._pool.at_once(view, proceed) if view.effects & _RUNS else proceed
 
     def _within_limits(self, view: View, proceed: Proceed) -> Proceed:
         """End a call with the time of the lease, and when it writes too much."""
-        runs, limits = bool(view.effects & (Effect.RUN | Effect.SHELL)), cast("LeaseLimits", self.limits)
+        runs, limits = bool(view.effects & _RUNS), cast("LeaseLimits", self.limits)
         most = limits.disk_bytes if runs or Effect.WRITE in view.effects else None
         seconds = limits.seconds
         if most is None and seconds is None:

@@ -14,6 +14,7 @@ from toolroll.host.fleet.cgroups import CONTROLLERS, LeaseGroups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.fleet.lease_capture import FrozenListing
 from toolroll.host.fleet.lease_limits import DiskWatch, LeaseLimits
+from toolroll.host.settings import load_settings
 from toolroll.kit import Kit
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _RECIPE_SECONDS = 3600.0
 _INDEX_SECONDS = 600.0
-_CALLS_PER_CORE = 4  # at once in a process: more of them only take memory
+_COMMANDS_PER_CORE = 4  # at once in a process: more of them only take memory
 _MAX_SAID = 2_000
 
 
@@ -41,7 +42,7 @@ class PoolKit(Kit):
     def __init__(self, path: str, state: str, limits: Mapping[str, Any], **options: Any) -> None:
         """`limits` are those of each lease, by name; ValueError for an unknown one."""
         self.lease_limits = cast("LeaseLimits", change_limits(LeaseLimits(), limits))
-        self.at_once = ConcurrencyLimit(_CALLS_PER_CORE * (os.cpu_count() or 1))
+        self.at_once = ConcurrencyLimit(_COMMANDS_PER_CORE * (os.cpu_count() or 1))
         self.disk = DiskWatch()
         self.frozen_ns = time.time_ns()
         self.found: FoundCandidates = {}
@@ -145,6 +146,8 @@ def freeze(
 class Fleet:
     """Leases of one base: a folder as it is now, or a repository at a commit. Also a context manager.
 
+    What is not given is as the user's configuration has it for the base.
+
     The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and indexed. `limits` are
     those of each lease by name: `cpu_seconds`, `cpus`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`.
     Further options are those of `Kit`. The `engine` says where leases are: "local", "ssh:host1,host2",
@@ -162,6 +165,8 @@ class Fleet:
         **options: Any,
     ) -> None:
         """ToolError where the base does not exist, cannot be copied, its recipe fails, or no node can be used."""
+        base = os.path.expanduser(base)
+        options["settings"] = options.get("settings") or load_settings(base)  # not those of where the copy is
         with ExitStack() as closing:
             frozen = freeze(base, commit, recipe, engine, **options)
             closing.callback(frozen.close)

@@ -9,15 +9,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import msgspec
 
 from toolroll.fleet import engines
 from toolroll.fleet.lease import Lease
-from toolroll.fleet.lease_orders import LeaseAnswer, LeaseOrder, OpenedLease
+from toolroll.fleet.lease_orders import ApproverAnswer, LeaseAnswer, LeaseOrder, LeaseQuestion, OpenedLease
 from toolroll.fleet.worker import Ready, WorkerOrder, decode_answer, encode_order
+from toolroll.host.approval.request import Approver, CannotAskError, ParallelApprover
 from toolroll.host.fleet.lease_limits import LeaseLimits
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.settings import Settings, load_settings
@@ -37,12 +40,99 @@ if TYPE_CHECKING:
 _SETTINGS = {"servers": "language_servers"}  # options of Kit that have another name in the settings
 _OPTIONS = {"dialect", "mode", "policy", "tools", "servers", "mcp", "environment", "code_mode", "otel"}
 
+_READY_SECONDS = 900.0  # a worker indexes its base first, which may take 600 s
+_CLOSE_SECONDS = 300.0  # for a worker to remove its leases
+_MAX_UNREAD = 1_000  # reports of one order that its caller has not read yet: later ones are left out
+
 
 class NotThere:
     """A part of a kit that a lease elsewhere does not have."""
 
     def __get__(self, owner: object, kind: type) -> NoReturn:
         raise ToolError(ErrorCode.UNSUPPORTED, "A lease on another machine does not have this part of a kit.")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCallbacks:
+    """What the caller of an order gives along. It is called in the thread that waits for the order."""
+
+    token: CancelToken | None = None
+    progress: Progress | None = None
+    approve: Approver | None = None
+    guard: object = None
+    """Stands for the lease in what the approver is asked: what it remembers is for this lease alone."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the caller wants the order to end."""
+        return self.token is not None and (self.token.cancelled or self.token.remaining() <= 0)
+
+
+class SentOrder:
+    """An order that was sent, and what has come back for it."""
+
+    def __init__(self, order: LeaseOrder, send: Callable[[LeaseOrder], None], callbacks: OrderCallbacks) -> None:
+        self._order, self._send, self._callbacks = order, send, callbacks
+        self._came = SimpleQueue[LeaseAnswer | ToolError]()
+
+    def take(self, answer: LeaseAnswer | ToolError) -> None:
+        """Have the thread that waits read this; ToolError is the end of the worker."""
+        is_more = isinstance(answer, LeaseAnswer) and (answer.progress or answer.question)
+        if not is_more or self._came.qsize() < _MAX_UNREAD:
+            self._came.put(answer)
+
+    def wait(self) -> bytes:
+        """What the order gives, as JSON; ToolError as there. A callback that fails ends it, and its error is raised."""
+        token, is_cancelled = self._callbacks.token, False
+        failed: BaseException | None = None
+        while True:
+            if not is_cancelled and (failed is not None or self._callbacks.is_over):
+                is_cancelled = True
+                self._tell("cancel")
+            try:
+                answer = self._came.get(timeout=None if token is None or is_cancelled else POLL_SECONDS)
+            except Empty:
+                continue
+            if isinstance(answer, ToolError) or not (answer.progress or answer.question):
+                break
+            try:
+                self._call_back(answer, failed)
+            except BaseException as error:  # raised when the order has ended
+                failed = error
+        if failed is not None:
+            raise failed
+        return _read_value(answer)
+
+    def _call_back(self, answer: LeaseAnswer, failed: BaseException | None) -> None:
+        if answer.question is not None:
+            self._answer(answer.question, failed)
+        elif answer.progress is not None and self._callbacks.progress is not None and failed is None:
+            self._callbacks.progress(*answer.progress)
+
+    def _answer(self, asked: LeaseQuestion, failed: BaseException | None) -> None:
+        """Have the approver answer a question."""
+        number = asked.question
+        answer = ApproverAnswer(number, "stopped")
+        try:
+            if failed is None and self._callbacks.approve is not None:
+                answer = ApproverAnswer.of(number, self._callbacks.approve(asked.as_request(self._callbacks.guard)))
+        except CannotAskError as error:
+            answer = ApproverAnswer(number, "not asked", str(error).rstrip("."))
+        except (EOFError, OSError) as error:
+            answer = ApproverAnswer(number, "not asked", f"asking failed ({type(error).__name__})")
+        finally:
+            self._tell("answer", msgspec.to_builtins(answer, enc_hook=str))
+
+    def _tell(self, do: str, given: dict[str, Any] | None = None) -> None:
+        self._send(LeaseOrder(self._order.number, self._order.lease, do, given or {}))
+
+
+def _read_value(answer: LeaseAnswer | ToolError) -> bytes:
+    if isinstance(answer, ToolError):
+        raise answer
+    if (problem := answer.problem) is not None:
+        raise ToolError(problem.code, problem.message, details=problem.details)
+    return bytes(answer.value)
 
 
 class RemoteWorker:
@@ -54,29 +144,48 @@ class RemoteWorker:
         self.is_gone, self.leases = False, 0
         self._on_problem = on_problem
         self._numbers, self._sending = itertools.count(1), threading.Lock()
-        self._waiting: dict[int, tuple[Future[bytes], Progress | None]] = {}
+        self._waiting: dict[int, SentOrder] = {}
         self._ready = Future[None]()
         self._pipe = pool.start()
         self._reader = threading.Thread(target=self._read, name="toolroll remote", daemon=True)
         self._reader.start()
         with suppress(OSError):
             self._pipe.send(encode_order(order))
-        self._ready.result()
+        try:
+            self._ready.result(_READY_SECONDS)
+        except TimeoutError:
+            self._pipe.stop()
+            said = f"its worker was not ready within {_READY_SECONDS:g} s. Look whether the node is frozen."
+            raise ToolError(ErrorCode.TIMEOUT, said) from None
 
     def _read(self) -> None:
-        for line in self._pipe.lines():
-            with suppress(msgspec.DecodeError, UnicodeError):  # what some library prints
-                self._take(line)
-        with self._sending:
-            self.is_gone = True
-            self._pipe.finish()
-        gone = ToolError(ErrorCode.NETWORK, f"{self.name} is gone ({self._pipe.wait()}). Ask for another lease.")
+        why = ""
+        try:
+            for line in self._pipe.lines():
+                with suppress(msgspec.DecodeError, UnicodeError):  # what some library prints
+                    self._take(line)
+        except Exception as error:  # such as that of an answer which is nested too deeply
+            why = f"its answers cannot be read, {type(error).__name__}: {error}"
+            self._pipe.stop()
+        finally:
+            self._end(why)
+
+    def _end(self, why: str) -> None:
+        """Give an error to all that wait."""
+        try:
+            with self._sending:
+                self.is_gone = True
+                self._pipe.finish()
+            how = self._pipe.wait()
+        except Exception as error:  # the pipe is broken too, and those that wait must not wait forever
+            how = f"{type(error).__name__}: {error}"
+        said = f"{self.name} is gone ({why or how}). Ask for another lease."
         with self._sending:
             waiting, self._waiting = list(self._waiting.values()), {}
-        for answer, _ in waiting:
-            answer.set_exception(gone)
+        for sent in waiting:
+            sent.take(ToolError(ErrorCode.NETWORK, said))
         if not self._ready.done():
-            self._ready.set_exception(gone)
+            self._ready.set_exception(ToolError(ErrorCode.NETWORK, said))
 
     def _take(self, line: bytes) -> None:
         if not self._ready.done():
@@ -86,34 +195,21 @@ class RemoteWorker:
                 self._ready.set_result(None)
             return
         answer = msgspec.json.decode(line, type=LeaseAnswer)
-        future, progress = self._waiting.get(answer.number, (Future[bytes](), None))
-        if answer.progress is not None:
-            if progress is not None:
-                progress(*answer.progress)
-            return
-        self._waiting.pop(answer.number, None)
-        if (problem := answer.problem) is not None:
-            future.set_exception(ToolError(problem.code, problem.message, details=problem.details))
-        else:
-            future.set_result(bytes(answer.value))
+        is_last = answer.progress is None and answer.question is None
+        sent = self._waiting.pop(answer.number, None) if is_last else self._waiting.get(answer.number)
+        if sent is not None:
+            sent.take(answer)
 
-    def ask(
-        self, lease: int, do: str, given: dict[str, Any], token: CancelToken | None, progress: Progress | None
-    ) -> bytes:
+    def ask(self, lease: int, do: str, given: dict[str, Any], callbacks: OrderCallbacks) -> bytes:
         """Have something done with a lease; what it gives, as JSON. ToolError as there, or if the worker is gone."""
-        number, answer = next(self._numbers), Future[bytes]()
+        order = LeaseOrder(next(self._numbers), lease, do, given)
+        sent = SentOrder(order, self._send, callbacks)
         with self._sending:  # the reader takes all that wait when the worker has ended
-            self._waiting[number] = answer, progress
-        self._send(LeaseOrder(number, lease, do, given))
-        if self.is_gone and self._waiting.pop(number, None) is not None:
+            self._waiting[order.number] = sent
+        self._send(order)
+        if self.is_gone and self._waiting.pop(order.number, None) is not None:
             raise ToolError(ErrorCode.NETWORK, f"{self.name} is gone. Ask for another lease.")
-        while token is not None and not answer.done():
-            with suppress(TimeoutError):
-                return answer.result(POLL_SECONDS)
-            if token.cancelled or token.remaining() <= 0:
-                self._send(LeaseOrder(number, lease, "cancel"))
-                break
-        return answer.result()
+        return sent.wait()
 
     def _send(self, order: LeaseOrder) -> None:
         with self._sending, suppress(OSError):
@@ -124,7 +220,10 @@ class RemoteWorker:
         """Remove its leases, and end it."""
         with self._sending:
             self._pipe.finish()
-        self._reader.join()
+        self._reader.join(_CLOSE_SECONDS)
+        if self._reader.is_alive():
+            self._pipe.stop()
+            self._reader.join()
 
 
 class RemoteLease(Lease):
@@ -161,18 +260,26 @@ class RemoteLease(Lease):
         return not self._is_closed
 
     def _ask(
-        self, do: str, *, token: CancelToken | None = None, progress: Progress | None = None, **given: Any
+        self,
+        do: str,
+        *,
+        token: CancelToken | None = None,
+        progress: Progress | None = None,
+        approve: Approver | None = None,
+        **given: Any,
     ) -> bytes:
         if self._is_closed:
             raise ToolError(ErrorCode.NOT_FOUND, "This lease was closed. Ask for another one.")
-        more = {"progress": True} if progress is not None else {}
-        return self._worker.ask(self.number, do, given | more, token, progress)
+        if progress is not None:
+            given["progress"] = True
+        if approve is not None:
+            given["approve"] = "parallel" if isinstance(approve, ParallelApprover) else "one by one"
+        return self._worker.ask(self.number, do, given, OrderCallbacks(token, progress, approve, self))
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
     ) -> Result:
-        if "approve" in options:
-            raise ToolError(ErrorCode.UNSUPPORTED, "A lease on another machine cannot ask an approver of this one.")
+        """As that of `Kit`. `approve` and `progress` run here, in the calling thread."""
         return msgspec.json.decode(self._ask("call", name=name, arguments=arguments, **options), type=Result)
 
     def exec(self, command: str | Sequence[str], **options: Any) -> Completed:
@@ -227,7 +334,7 @@ class RemotePools:
         settings = _read_options(frozen.path, options)
         self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
         self._problems, self._starting = problems, threading.Lock()
-        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=settings)
+        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=[settings])
         with ExitStack() as closing:
             chosen = engines.open_engine(engine)
             closing.callback(chosen.close)

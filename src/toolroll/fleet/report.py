@@ -19,11 +19,14 @@ text { font: 13px system-ui, sans-serif; fill: #24292f } .paper { fill: #ffffff 
 """
 
 
-def summarize(results: Sequence[FleetResult], seconds: float) -> str:
-    """How many tasks passed, and for each tool how often it was called and how long that took."""
+def summarize(results: Sequence[FleetResult], seconds: float, resumed: int = 0) -> str:
+    """How many tasks passed, and for each tool how often it was called and how long that took.
+
+    The first `resumed` results are those of an earlier run, and `seconds` is the time of the others.
+    """
     states = Counter(one.status for one in results)
     said = ", ".join(f"{states[name]} {name}" for name in _STATES)
-    calls = sum(len(one.calls) for one in results)
+    calls = sum(len(one.calls) for one in results[resumed:])
     rate = f", {calls / seconds:.0f} calls/s" if calls and seconds else ""
     lines = [f"{counted(len(results), 'task')}: {said}, in {seconds:.1f} s{rate}."]
     rows = [
@@ -59,14 +62,14 @@ def _tools(results: Iterable[FleetResult]) -> Iterator[tuple[str, int, int, floa
         yield name, len(taken), bad[name], taken[len(taken) // 2], taken[min(len(taken) - 1, len(taken) * 95 // 100)]
 
 
-def draw(results: Sequence[FleetResult], seconds: float) -> str:
-    """A picture (SVG): which part of the tasks passed, and the times of each tool."""
+def draw(results: Sequence[FleetResult], seconds: float, resumed: int = 0) -> str:
+    """A picture (SVG): which part of the tasks passed, and the times of each tool. Arguments as for `summarize`."""
     rows = list(_tools(results))
     height, states = _TOP + _LINE * (len(rows) + 1), Counter(one.status for one in results)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
         f'<style>{_STYLE}</style><rect class="paper" width="100%" height="100%"/>',
-        f'<text x="16" y="24">{escape(summarize(results, seconds).splitlines()[0])}</text>',
+        f'<text x="16" y="24">{escape(summarize(results, seconds, resumed).splitlines()[0])}</text>',
     ]
     x, room = 16.0, _WIDTH - 32
     for name in _STATES:

@@ -15,8 +15,10 @@ from toolroll.fleet.engines.engine import WorkerPipe
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
 from toolroll.result import ToolError
+from toolroll.text.lines import counted
 
 _MAX_STARTS = 5  # of one worker
+_CHECK_SECONDS = 0.5  # until a signal or a failed run is seen
 _MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
 
 StartWorker = Callable[[], WorkerPipe]
@@ -32,13 +34,14 @@ class TaskQueue:
     on_result: Callable[[FleetResult], None]
     _lock: threading.Condition = field(default_factory=threading.Condition)
     _running: int = 0
+    _failure: BaseException | None = None
 
     def take(self) -> TaskOrder | None:
-        """The next task, waiting while others may still come back; None when all is done."""
+        """The next task, waiting while others may still come back; None when all is done, or the run has failed."""
         with self._lock:
-            while not self.orders and self._running:
+            while not self.orders and self._running and self._failure is None:
                 self._lock.wait()
-            if not self.orders:
+            if not self.orders or self._failure is not None:
                 return None
             self._running += 1
             return self.orders.popleft()
@@ -51,7 +54,7 @@ class TaskQueue:
             if result.status == "error" and order.attempt <= tries:
                 self.orders.append(TaskOrder(order.task, order.base, order.attempt + 1))
             else:
-                self.on_result(result)
+                self._report(result)
             self._lock.notify_all()
 
     def return_unsent(self, order: TaskOrder) -> None:
@@ -61,12 +64,38 @@ class TaskQueue:
             self.orders.appendleft(order)
             self._lock.notify_all()
 
-    def give_up(self, why: str) -> None:
-        """Report the tasks that no worker is left for."""
+    def give_up(self, why: str) -> int:
+        """Report the tasks that no worker is left for; how many there are."""
         with self._lock:
+            left = len(self.orders)
             for order in self.orders:
-                self.on_result(FleetResult(order.task.id, "error", why, attempt=order.attempt))
+                self._report(FleetResult(order.task.id, "error", why, attempt=order.attempt))
             self.orders.clear()
+        return left
+
+    def fail(self, error: BaseException) -> None:
+        """End the run: no task is given out and no result is reported any more."""
+        with self._lock:
+            self._failure = self._failure or error
+            self._lock.notify_all()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something has ended the run."""
+        return self._failure is not None
+
+    def check(self) -> None:
+        """Raise what has ended the run, if anything has."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _report(self, result: FleetResult) -> None:
+        if self._failure is not None:
+            return
+        try:
+            self.on_result(result)
+        except Exception as error:  # raised by `check`, in the thread of the run
+            self._failure = error
 
 
 def run_tasks(
@@ -77,7 +106,10 @@ def run_tasks(
     on_result: Callable[[FleetResult], None],
     on_problem: Callable[[str], None],
 ) -> None:
-    """Run tasks, each with the number of its base, and report every result once; problems of workers as they come."""
+    """Run tasks, each with the number of its base, and report every result once; problems of workers as they come.
+
+    What `on_result` raises ends the run.
+    """
     queue = TaskQueue(deque(TaskOrder(task, base) for task, base in tasks), retries, on_result)
     links = [WorkerLink(order, start, queue, on_problem) for order, start in workers]
     with ThreadPoolExecutor(max(1, len(links)), "toolroll worker") as threads:
@@ -85,14 +117,19 @@ def run_tasks(
         try:
             for future in futures:
                 while not future.done():
+                    queue.check()
                     with suppress(TimeoutError):
-                        future.result(1.0)  # so that a signal can interrupt
+                        future.result(_CHECK_SECONDS)  # so that a signal can interrupt
                 future.result()
-        except BaseException:
+        except BaseException as error:
+            queue.fail(error)
             for link in links:
                 link.stop()
             raise
-    queue.give_up("No worker is left.")
+    left = queue.give_up("No worker is left. Standard error of the run says why each was left out.")
+    queue.check()
+    if left:
+        on_problem(f"No worker is left: {counted(left, 'task')} did not run.")
 
 
 class WorkerLink:
@@ -105,12 +142,12 @@ class WorkerLink:
         self._pipe: WorkerPipe | None = None
         self._lock = threading.Lock()
         self._has: dict[str, TaskOrder] = {}
-        self._is_ready = self._is_gone = self._is_stopped = False
+        self._is_ready = self._is_gone = self._is_stopped = self._is_left_out = False
 
     def run(self) -> None:
         """Have it run tasks until there are none."""
         for _ in range(_MAX_STARTS):
-            self._is_ready = self._is_gone = False
+            self._is_ready = self._is_gone = self._is_left_out = False
             try:
                 self._pipe = pipe = self._start()
             except ToolError as error:
@@ -118,7 +155,7 @@ class WorkerLink:
                 return
             done = self._feed(pipe)
             how = pipe.wait()
-            if done or self._is_stopped:
+            if done or self._is_stopped or self._queue.has_failed:
                 return
             left = "" if self._is_ready else " before it was ready, and is left out"
             self._on_problem(f"{self._order.name} ended with {how}{left}.")
@@ -141,7 +178,7 @@ class WorkerLink:
             pipe.send(encode_order(self._order))
         while True:
             places.acquire()
-            order = self._queue.take() if not self._is_gone else None
+            order = None if self._is_gone or self._is_left_out else self._queue.take()
             if order is None:
                 is_whole = not self._is_gone
                 break
@@ -167,26 +204,42 @@ class WorkerLink:
 
     def _read(self, pipe: WorkerPipe, places: threading.Semaphore) -> None:
         """Take results until the worker ends; what it still had then is for others."""
-        for line in pipe.lines():
-            try:
-                answer = decode_answer(line)
-            except (msgspec.DecodeError, UnicodeError):
-                continue  # what some library prints
-            if isinstance(answer, Ready):
-                self._is_ready = True
-                places.release(self._order.width)
-                if answer.problem:
-                    self._on_problem(f"{self._order.name}: {answer.problem}")
-                continue
+        try:
+            for line in pipe.lines():
+                try:
+                    answer = decode_answer(line)
+                except (msgspec.DecodeError, UnicodeError):
+                    continue  # what some library prints
+                self._take(answer, places)
+        except Exception as error:  # such as that of an answer which is nested too deeply
+            self._tell(f"{self._order.name}: its answers cannot be read, {type(error).__name__}: {error}")
+            pipe.stop()
+        finally:
+            with self._lock:
+                self._is_gone = True
+            self._drop_all()
+            places.release(self._order.width)
+
+    def _take(self, answer: Ready | FleetResult, places: threading.Semaphore) -> None:
+        if isinstance(answer, FleetResult):
             with self._lock:
                 order = self._has.pop(answer.id, None)
             if order is not None:
                 self._queue.put_back(order, answer)
                 places.release()
-        with self._lock:
-            self._is_gone = True
-        self._drop_all()
+            return
+        self._is_ready, self._is_left_out = True, not answer.runs_commands
+        if answer.problem:
+            how = " is left out" if self._is_left_out else ""
+            self._tell(f"{self._order.name}{how}: {answer.problem}")
         places.release(self._order.width)
+
+    def _tell(self, problem: str) -> None:
+        """Report a problem from the thread of the reader. If that fails, the run ends with the error."""
+        try:
+            self._on_problem(problem)
+        except Exception as error:
+            self._queue.fail(error)
 
     def _drop_all(self) -> None:
         with self._lock:

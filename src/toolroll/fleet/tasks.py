@@ -60,6 +60,8 @@ class FleetResult(msgspec.Struct, omit_defaults=True):
     """The end of what the check printed, or the agent's answer."""
     patch: str = ""
     """What the task changed in its lease."""
+    note: str = ""
+    """Why the patch cannot be applied as it is: it was cut, or has bytes that are not UTF-8."""
     worker: str = ""
 
 
@@ -110,17 +112,48 @@ def read_results(lines: Iterable[str]) -> dict[str, FleetResult]:
 
 
 def run_task(task: FleetTask, lease: Callable[[], Lease], run_agent: RunAgent | None = None) -> FleetResult:
-    """Run one task in a lease of its own, which is removed at the end."""
+    """Run one task in a lease of its own, which is removed at the end.
+
+    Whatever it raises is an error in the result, and all text of the result can be encoded as UTF-8.
+    """
     began = time.monotonic()
     result = FleetResult(task.id, "passed")
     try:
         with closing(lease()) as kit:
             _work(task, kit, result, run_agent)
-            result.patch = kit.diff()[:_MAX_PATCH]
-    except (ToolError, OSError, ValueError) as error:
-        result.status, result.why = "error", str(error)[:_MAX_SAID]
+            result.patch, result.note = _bound_patch(kit.diff())
+    except BaseException as error:  # a task runs in a thread, whose error would be lost
+        result.status, result.why = "error", _describe_error(error)[:_MAX_SAID]
     result.seconds = round(time.monotonic() - began, 3)
+    _escape_surrogates(result)
     return result
+
+
+def _describe_error(error: BaseException) -> str:
+    is_clear = isinstance(error, ToolError | OSError | ValueError)
+    return str(error) if is_clear else f"{type(error).__name__}: {error}"
+
+
+def _bound_patch(diff: str) -> tuple[str, str]:
+    """The patch, cut at a line end if it is too long; and a note if `git apply` cannot take it."""
+    text, notes = _escape(diff), []
+    if text != diff:
+        notes.append("The patch has bytes that are not UTF-8. They are shown escaped (\\udcff is the byte ff).")
+    if (whole := len(text)) > _MAX_PATCH:
+        text = text[: text.rfind("\n", 0, _MAX_PATCH) + 1]
+        notes.append(f"The patch was cut after {len(text):,} of {whole:,} characters.")
+    return text, " ".join([*notes, "git apply cannot take it as it is."]) if notes else ""
+
+
+def _escape_surrogates(result: FleetResult) -> None:
+    """Make all text of a result encodable: bytes that are not UTF-8 come as lone surrogates."""
+    result.why, result.output, result.patch = map(_escape, (result.why, result.output, result.patch))
+    for call in result.calls:
+        call.text = _escape(call.text)
+
+
+def _escape(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _work(task: FleetTask, kit: Lease, result: FleetResult, run_agent: RunAgent | None) -> None:

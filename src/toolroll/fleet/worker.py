@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,6 +22,9 @@ from toolroll.result import ToolError
 # Tasks without an agent at once: they do not wait for a model, but for each other's turn to run Python. With 8 in
 # place of 3 a lease takes 10 to 30 % more CPU.
 _MAX_BUSY = 3
+
+# Objects that are made until cycles are looked for. A call makes some thousands that are needed until its end.
+_GARBAGE = 20_000
 
 
 class FrozenPlace(msgspec.Struct, frozen=True):
@@ -37,7 +41,8 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     width: int
     bases: list[FrozenPlace]
     limits: dict[str, Any] = {}
-    settings: Settings = Settings()
+    settings: list[Settings] = []
+    """The user's for each of the bases; empty for none."""
     model: str = ""
     """For the tasks of agents."""
 
@@ -55,6 +60,8 @@ class Ready(msgspec.Struct, frozen=True):
 
     ready: str
     problem: str = ""
+    runs_commands: bool = True
+    """False where commands cannot be confined, so that none is run."""
 
 
 def serve(
@@ -77,35 +84,55 @@ def serve(
         with lock:
             write(msgspec.json.encode(row) + b"\n")
 
-    def run(given: TaskOrder) -> None:
-        result = run_task(given.task, pools[given.base].lease, run_agent)
+    def run(given: TaskOrder, claim: Callable[[], bool], why_not: str = "") -> None:
+        if not claim():
+            return
+        if why_not:
+            result = FleetResult(given.task.id, "error", why_not)
+        else:
+            result = run_task(given.task, pools[given.base].lease, run_agent)
         result.attempt, result.worker = given.attempt, order.name
         say(result)
 
     with ExitStack() as closing:
-        pools = [PoolKit(one.path, one.state, order.limits, settings=order.settings) for one in order.bases]
-        for pool in pools:
-            closing.callback(pool.close)
-            pool.warm_up()
-        gc.collect()
-        gc.freeze()  # what all leases share stays, and need not be looked at again
+        pools = _open_pools(order, closing)
         desk = LeaseDesk(pools, say)
         closing.callback(desk.close)
         say(_try_lease(pools[0], why_no_overlays))
         _take_orders(source, order.width, run, desk, closing)
 
 
+def _open_pools(order: WorkerOrder, closing: ExitStack) -> list[PoolKit]:
+    settings = order.settings or [Settings()] * len(order.bases)
+    pools = [
+        PoolKit(base.path, base.state, order.limits, settings=own)
+        for base, own in zip(order.bases, settings, strict=True)
+    ]
+    for pool in pools:
+        closing.callback(pool.close)
+        pool.warm_up()
+    gc.collect()
+    gc.freeze()  # what all leases share stays, and need not be looked at again
+    gc.set_threshold(_GARBAGE)
+    return pools
+
+
 def _take_orders(
-    source: Iterable[bytes], width: int, run: Callable[[TaskOrder], None], desk: LeaseDesk, closing: ExitStack
+    source: Iterable[bytes], width: int, run: Callable[..., None], desk: LeaseDesk, closing: ExitStack
 ) -> None:
+    """Carry out the orders until there are no more. A task is answered also where no thread can be started."""
     with ThreadPoolExecutor(width) as patient, ThreadPoolExecutor(min(width, _MAX_BUSY)) as busy:
         try:
             for line in source:
                 given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
                 if isinstance(given, LeaseOrder):
                     desk.take(given)
-                else:
-                    (patient if given.task.agent else busy).submit(run, given)
+                    continue
+                claim = partial(threading.Lock().acquire, blocking=False)
+                try:
+                    (patient if given.task.agent else busy).submit(run, given, claim)
+                except RuntimeError as error:  # it is in the queue all the same, and an earlier thread may take it
+                    run(given, claim, f"The worker cannot start a thread for this task: {error}.")
         finally:  # all is done, or the other side has gone: what has begun ends with its kit
             for threads in (patient, busy):
                 threads.shutdown(wait=False, cancel_futures=True)
@@ -119,12 +146,14 @@ def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
     problems = [said] if (said := pool.find_problem()) else []
     if kind != "overlay":
         problems.append(f"leases are made by {kind}: {why_no_overlays or 'overlays do not work here'}")
+    runs_commands = True
     try:
         if (tier := choose_sandbox(pool.policy.sandbox).tier) == "landlock" != pool.policy.sandbox:
             problems.append(f"commands are confined by {tier}, for bubblewrap does not work here")
     except ToolError as error:
+        runs_commands = False
         problems.append(error.message)
-    return Ready(kind, "; ".join(problems))
+    return Ready(kind, "; ".join(problems), runs_commands)
 
 
 def encode_order(order: WorkerOrder | TaskOrder | LeaseOrder) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,9 @@ import pytest
 
 from toolroll import Fleet, ToolError
 from toolroll.fleet.engines import open_engine, pipes
+from toolroll.host.fleet.carried_app import digest_toolroll
 from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.fleet.node_start import python_tag
 from toolroll.host.runtime.launcher import PACKAGE
 from toolroll.host.sandbox.choose import probe_tiers
 
@@ -168,3 +171,56 @@ def test_a_fleet_without_nodes_says_why(node: Path, ws: Path) -> None:
     with pytest.raises(ToolError, match="No such container: none"):
         Fleet(ws, engine="docker:none")
     assert files_in(node.parent / "cache") == []
+
+
+FROZEN = """\
+#!/bin/sh
+say() { echo "$1"; }
+case "$*" in
+  *" -- hello "*) sleep 100 ;;
+  *" -- unpack "*) say "$HELLO"; sleep 100 ;;
+  *" -- start "*) say "$HELLO"; say '{"started": true}'; sleep 100 ;;
+  *" -- take "*) say "$HELLO"; say '{"started": true}'; say '{"missing": [0]}'; sleep 100 ;;
+  *" -- base "*) say "$HELLO"; say '{"started": true}'; say '{"missing": []}'; sleep 100 ;;
+  *" -- other "*) say "$HELLO"; say '{"started": true}'; say '{"missing": [1]}'; sleep 100 ;;
+  *" -- endless "*) say "$HELLO"; exec cat /dev/zero ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("hello", "it did not answer within 0.3 s."),
+        ("unpack", "it did not unpack toolroll within 0.3 s."),
+        ("start", "toolroll did not start there within 0.3 s."),
+        ("take", "it did not take the next part of what was sent within 0.3 s."),
+        ("base", "it did not unpack the base within 0.3 s."),
+        ("other", "it asks for a base that was not offered. Check what runs there."),
+        ("endless", f"it sent a line of more than {1 << 20} bytes. Check what its programs print"),
+    ],
+)
+def test_a_node_that_freezes_at_the_start_is_left_out(
+    node: Path, ws: Path, monkeypatch: pytest.MonkeyPatch, host: str, said: str
+) -> None:
+    program = node.parent / "bin" / "ssh"
+    program.write_text(FROZEN)
+    program.chmod(0o755)
+    hello = {"tag": python_tag(), "installed": digest_toolroll(), "unpacked": []}
+    monkeypatch.setenv("HELLO", json.dumps(hello))
+    for name in ("_HELLO_SECONDS", "_ANSWER_SECONDS", "_UNPACK_SECONDS"):
+        monkeypatch.setattr(pipes, name, 60.0 if host in ("endless", "other") else 0.3)
+    (ws / "large").write_bytes(os.urandom(1 << 20))
+    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
+    engine = open_engine(f"ssh:{host}")
+    assert engine.open_pools([frozen], problems.append) == []
+    assert problems == [f"ssh:{host} is left out: {said}"]
+    engine.close()
+    frozen.close()
+
+
+def test_only_the_end_of_what_a_client_says_is_kept() -> None:
+    pipe = pipes.start_client(["sh", "-c", "head -c 3000000 /dev/zero >&2; echo >&2; echo last >&2; exit 3"])
+    pipe.finish()
+    assert pipe.wait() == "status 3: last"
+    assert len(pipe._errors.text()) < 1 << 16

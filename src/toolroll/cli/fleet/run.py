@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import DIALECT, NETWORK, SANDBOX, WORKSPACE, read_settings
@@ -40,6 +40,7 @@ def _run_file(args: Namespace) -> int:
     if not args.file:
         raise UsageError("Which task file? Example: toolroll fleet run tasks.jsonl --width 100")
     engine = _open_engine(args.engine)
+    bounds = _read_bounds(args)
     tasks, problems = read_tasks(_read_lines(args.file))
     for problem in problems:
         complain(f"{args.file}, {problem}. The other tasks run.", "task")
@@ -53,35 +54,57 @@ def _run_file(args: Namespace) -> int:
         results.append(result)
         log.add(result)
 
-    with ResultLog(out, append=args.resume, total=len(tasks), done=len(before)) as log:
-        _run_all(args, engine, todo, take)
-    seconds = time.monotonic() - began
-    show(summarize(results, seconds))
+    if not args.resume and (old := keep_earlier(out)):
+        complain(f"The earlier results are now in {old!r}. To keep them and run the rest, use --resume.", "results")
+    with ResultLog(out, total=len(tasks), done=len(before)) as log:
+        _run_all(args, engine, todo, take, bounds)
+    how = time.monotonic() - began, len(before)
+    show(summarize(results, *how))
     if args.picture:
         with open(args.picture, "w", encoding="utf-8") as file:
-            file.write(draw(results, seconds))
+            file.write(draw(results, *how))
     return 0 if not problems and all(one.status == "passed" for one in results) else 1
 
 
-class ResultLog:
-    """Writes each result to a file as it comes, and shows the progress on a terminal."""
+def keep_earlier(path: str) -> str:
+    """Move a file of results to NAME.old, in place of an earlier one; the new name, or empty if there is no file."""
+    from toolroll.host.files.system import real
 
-    def __init__(self, path: str, *, append: bool, total: int, done: int) -> None:
-        self._file = open(path, "ab" if append else "wb")  # noqa: SIM115 - closed with this
-        self._total, self._done, self._bad = total, done, 0
+    place = real(path) or path  # of a link, the file is moved and the link stays
+    if not os.path.isfile(place) or not os.path.getsize(place):
+        return ""
+    os.replace(place, f"{place}.old")
+    return f"{place}.old"
+
+
+class ResultLog:
+    """Adds each result to a file as it comes, and shows the progress on a terminal."""
+
+    def __init__(self, path: str, *, total: int, done: int) -> None:
+        """A last line that a kill has cut off is removed."""
+        self._path = path
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed with this
+        _end_last_line(path)
+        self._total, self._done, self._bad, self._before = total, done, 0, done
         self._began = time.monotonic()
         self._shown = 0.0
 
     def add(self, result: FleetResult) -> None:
+        """OSError if it cannot be written; the results before it stay."""
         import msgspec
 
-        self._file.write(msgspec.json.encode(result) + b"\n")
-        self._file.flush()
+        rest = memoryview(msgspec.json.encode(result) + b"\n")
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            said = f"The results cannot be written: {error.strerror}. Those before are kept; --resume runs the rest"
+            raise OSError(error.errno, said, self._path) from None
         self._done, self._bad = self._done + 1, self._bad + (result.status != "passed")
         now = time.monotonic()
         if sys.stderr.isatty() and (now - self._shown > 0.1 or self._done == self._total):
             self._shown = now
-            rate = self._done / max(now - self._began, 0.001)
+            rate = (self._done - self._before) / max(now - self._began, 0.001)
             said = f"{self._done}/{self._total} tasks, {self._bad} not passed, {rate:.1f}/s"
             print(f"\r{said}\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -94,15 +117,47 @@ class ResultLog:
             print(file=sys.stderr)
 
 
+def _end_last_line(path: str) -> None:
+    """Let a file of results end with a whole line: what a kill has cut off is removed, as no program can read it."""
+    import msgspec
+
+    if not os.path.isfile(path):
+        return
+    with open(path, "r+b") as file:
+        data = file.read()
+        if not (torn := data[data.rfind(b"\n") + 1 :]):
+            return
+        try:
+            msgspec.json.decode(torn)
+        except (msgspec.DecodeError, UnicodeError):
+            file.truncate(len(data) - len(torn))
+        else:
+            file.write(b"\n")
+
+
+class _Bounds(NamedTuple):
+    width: int
+    retries: int
+    limits: dict[str, Any]
+
+
+def _read_bounds(args: Namespace) -> _Bounds:
+    width, retries = _read_count(args.width, "width"), _read_count(args.retries, "retries", least=0)
+    return _Bounds(width, retries, _read_limits(args))
+
+
 def _run_all(
-    args: Namespace, engine: FleetEngine, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]
+    args: Namespace,
+    engine: FleetEngine,
+    tasks: list[FleetTask],
+    on_result: Callable[[FleetResult], None],
+    bounds: _Bounds,
 ) -> None:
     from toolroll.fleet.runner import run_tasks
     from toolroll.fleet.tasks import FleetResult
     from toolroll.fleet.worker import WorkerOrder
 
-    limits = _read_limits(args)
-    width, retries = _read_count(args.width, "width"), _read_count(args.retries, "retries", least=0)
+    tasks = _leave_out_agents(args, tasks, on_result)
     with ExitStack() as closing:
         frozen: dict[tuple[Any, ...], FrozenCopy | str] = {}
         for task in tasks:
@@ -120,15 +175,42 @@ def _run_all(
         closing.callback(engine.close)
         tell = partial(complain, label="worker")
         pools = engine.open_pools(bases, tell)
-        settings = read_settings(args, args.workspace).settings
-        workers = _plan_workers(pools, min(width, len(runnable)), width)
-        order = partial(WorkerOrder, limits=limits, settings=settings, model=args.model or "")
+        settings = [read_settings(args, key[0]).settings for key in made]
+        workers = _plan_workers(pools, min(bounds.width, len(runnable)), bounds.width)
+        order = partial(WorkerOrder, limits=bounds.limits, settings=settings, model=args.model or "")
         started = [(order(name, share, list(pool.places)), pool.start) for name, share, pool in workers]
-        run_tasks(runnable, started, retries=retries, on_result=on_result, on_problem=tell)
+        run_tasks(runnable, started, retries=bounds.retries, on_result=on_result, on_problem=tell)
+
+
+def _leave_out_agents(
+    args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]
+) -> list[FleetTask]:
+    """The tasks that can run: without those of agents if this machine runs them and has no model, which is said."""
+    from toolroll.cli.agents.agent import load_model
+    from toolroll.fleet.tasks import FleetResult
+    from toolroll.text.lines import counted
+
+    of_agents = [task for task in tasks if task.agent]
+    if not of_agents or args.engine != "local":  # a node has an environment of its own
+        return tasks
+    try:
+        load_model(args.model)
+    except UsageError as error:
+        why = str(error)
+    else:
+        return tasks
+    complain(f"{why} Without it, {counted(len(of_agents), 'task')} with an agent cannot run.", "model")
+    for task in of_agents:
+        on_result(FleetResult(task.id, "error", why))
+    return [task for task in tasks if not task.agent]
 
 
 def _key(task: FleetTask, args: Namespace) -> tuple[Any, ...]:
-    return task.base or args.workspace, task.commit or args.commit or None, tuple(task.recipe or args.recipe)
+    return (
+        os.path.expanduser(task.base or args.workspace),
+        task.commit or args.commit or None,
+        tuple(task.recipe or args.recipe),
+    )
 
 
 def _freeze(key: tuple[Any, ...], engine: str, settings: Settings, closing: ExitStack) -> FrozenCopy | str:
@@ -197,8 +279,13 @@ def _make_agent(model: str) -> RunAgent:
     def run_agent(kit: Lease, task: str) -> tuple[bool, str]:
         from toolroll.agent import PRESETS, Agent
         from toolroll.cli.agents.agent import load_model
+        from toolroll.result import ErrorCode, ToolError
 
-        outcome = Agent(kit, load_model(model or None), PRESETS["native"]).run(task)
+        try:
+            client = load_model(model or None)
+        except UsageError as error:
+            raise ToolError(ErrorCode.UNSUPPORTED, str(error)) from None
+        outcome = Agent(kit, client, PRESETS["native"]).run(task)
         return outcome.finished, outcome.text
 
     return run_agent
@@ -254,7 +341,7 @@ COMMAND = Command(
         Option(("action",), "run (work and node are for its own processes).", "ACTION"),
         Option(("file",), "Task file: one JSON object a line.", "FILE"),
         Option(("--width",), "Leases that are open at once (16).", "N", "16"),
-        Option(("--results",), "File for the results (FILE.results.jsonl).", "FILE"),
+        Option(("--results",), "File for the results (FILE.results.jsonl); an earlier one moves to NAME.old.", "FILE"),
         Option(("--resume",), "Keep the results that are there, and run the other tasks."),
         Option(("--retries",), "How often a task that ended with an error is tried again (1).", "N", "1"),
         Option(("--commit",), "Commit of the base (its folder as it is).", "COMMIT"),

@@ -16,7 +16,7 @@ class WorkerPipe(Protocol):
         """OSError if it has ended."""
 
     def lines(self) -> Iterator[bytes]:
-        """Its answers, until it ends. Read by one thread."""
+        """Its answers, until it ends. Read by one thread. It is stopped at a line that is too long; `wait` says so."""
 
     def finish(self) -> None:
         """Send no more orders: it removes its leases and ends."""

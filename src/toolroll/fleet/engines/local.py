@@ -10,18 +10,23 @@ from contextlib import suppress
 from typing import cast
 
 from toolroll.fleet.engines.engine import WorkerPipe
+from toolroll.fleet.lease_orders import MAX_ANSWER_BYTES
 from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.fleet.cgroups import prepare_groups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process, wait_for
 
 _END_SECONDS = 30.0
+_MAX_LINE_BYTES = MAX_ANSWER_BYTES + (1 << 20)
 WORK = ("fleet", "work")
 """The command that is a worker."""
 
 
 class ProcessPipe:
     """A worker that is a child process, or at the other end of one, with pipes for its input and output."""
+
+    _offence = ""
+    """Why it was ended for what it has sent."""
 
     def __init__(self, process: ChildProcess) -> None:
         self._process = process
@@ -33,8 +38,18 @@ class ProcessPipe:
             rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
 
     def lines(self) -> Iterator[bytes]:
-        with self._answers as lines:
-            yield from lines
+        with self._answers:
+            while line := self._read_line(_MAX_LINE_BYTES):
+                yield line
+
+    def _read_line(self, most: int) -> bytes:
+        """The next line; nothing at the end. A longer line, which would fill our memory, is the end too."""
+        line = self._answers.readline(most)
+        if len(line) < most or line.endswith(b"\n"):
+            return line
+        self._offence = f"it sent a line of more than {most} bytes. Check what its programs print"
+        self.stop()
+        return b""
 
     def finish(self) -> None:
         with suppress(OSError):
@@ -49,7 +64,7 @@ class ProcessPipe:
             self._process.kill()
             status = self._process.wait()
         self._answers.close()
-        return f"status {status}"
+        return self._offence or f"status {status}"
 
 
 class LocalPool:

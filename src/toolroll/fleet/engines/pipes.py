@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from typing import IO, TypeVar
+from typing import IO, TypeVar, cast
 
 import msgspec
 
 from toolroll.fleet.engines.arrivals import NodeReady, Offers, Wanted
 from toolroll.fleet.engines.local import ProcessPipe
+from toolroll.fleet.engines.start_watch import StartWatch
 from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.fleet.carried_app import digest_toolroll, load_app, read_node_start
 from toolroll.host.fleet.frozen import FrozenCopy
@@ -25,7 +26,12 @@ from toolroll.result import ErrorCode, ToolError
 
 _CONNECT_SECONDS = 10
 _HELLO_SECONDS = 60.0
+_ANSWER_SECONDS = 120.0  # for what a node answers at once, and for it to take the next part of what is sent
+_UNPACK_SECONDS = 600.0  # for all that it has to write to its disk
+_MAX_START_LINE = 1 << 20
 _MAX_SAID = 400
+_MAX_ERROR_BYTES = 1 << 16
+_ERROR_END_SECONDS = 1.0  # a child of a client, such as the master of ssh, may keep stderr open
 _NO_PYTHON = 97
 # Our own version first: the native packages of this machine fit it.
 _PYTHONS = f"python3.{sys.version_info.minor} python3 python3.14 python3.13 python3.12 python3.11"
@@ -83,31 +89,65 @@ class NodeStarted(msgspec.Struct):
 T = TypeVar("T")
 
 
+class ErrorTail:
+    """The last that a client writes to stderr, read as it comes, so that it takes neither disk nor much memory."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source, self._kept = source, b""
+        self._thread = threading.Thread(target=self._read, name="toolroll stderr", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._source as source:
+            while data := source.read(_MAX_ERROR_BYTES):
+                self._kept = (self._kept + data)[-_MAX_ERROR_BYTES:]
+
+    def text(self) -> str:
+        """What is kept, after the client has ended."""
+        self._thread.join(_ERROR_END_SECONDS)
+        return self._kept.decode(errors="replace").strip()
+
+
 class NodePipe(ProcessPipe):
     """A worker at the other end of the pipes of a client, such as ssh."""
 
-    def __init__(self, process: ChildProcess, errors: IO[bytes]) -> None:
+    watch: StartWatch
+    """Bounds `write` and `ask`."""
+    _part_bytes = 1 << 16
+
+    def __init__(self, process: ChildProcess) -> None:
         super().__init__(process)
-        self._errors = errors
+        self._errors = ErrorTail(cast("IO[bytes]", process.stderr))
 
     def write(self, data: bytes) -> None:
-        """Send a part of a base; OSError if the worker has ended."""
-        self.send(data)
+        """Send something large; OSError if the worker has ended, or takes nothing for too long."""
+        for at in range(0, len(data), self._part_bytes):
+            self.watch.expect("it did not take the next part of what was sent", _ANSWER_SECONDS)
+            self._write_part(data[at : at + self._part_bytes])
+        self.watch.pause()
 
-    def ask(self, kind: type[T]) -> T:
-        """The next line; EOFError if it has ended."""
-        while line := self._answers.readline():
+    def _write_part(self, part: bytes) -> None:
+        self.send(part)
+
+    def ask(self, kind: type[T], failure: str, seconds: float) -> T:
+        """The next line; EOFError if it has ended, or says nothing for so long: `failure` names that."""
+        self.watch.expect(failure, seconds)
+        while line := self._read_line(_MAX_START_LINE):
             with suppress(msgspec.DecodeError, UnicodeError):  # the greeting of a shell
-                return msgspec.json.decode(line, type=kind)
+                found = msgspec.json.decode(line, type=kind)
+                self.watch.pause()
+                return found
         raise EOFError
+
+    def stop(self) -> None:
+        with suppress(ProcessLookupError):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGTERM)  # a client may be a script around another one
 
     def wait(self) -> str:
         """How it ended, with the last that its client said."""
-        how = super().wait()
-        self._errors.seek(0)
-        text = self._errors.read().decode(errors="replace")
-        self._errors.close()
-        return explain_end(how, text.strip())
+        how, text = super().wait(), self._errors.text()
+        return self._offence or explain_end(how, text)
 
 
 def explain_end(how: str, text: str) -> str:
@@ -120,45 +160,39 @@ def explain_end(how: str, text: str) -> str:
 
 def start_client(client: list[str]) -> NodePipe:
     """Start a client such as ssh; its pipe."""
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the pipe
-    return NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, errors.fileno())), errors)
+    return NodePipe(start_process(client, os.getcwd(), os.environ, (PIPE, PIPE, PIPE)))
 
 
 def connect(pipe: NodePipe, words: list[str], then: Callable[[NodePipe], None] = lambda _: None) -> NodePipe:
-    """Run toolroll with these words at the other end of a pipe; ToolError if that cannot be reached or lacks Python.
+    """Run toolroll with these words at the other end of a pipe.
 
-    `then` is what both sides say first.
+    `then` is what both sides say first. ToolError if the node cannot be reached, lacks Python, or freezes on the way.
     """
-    is_late = threading.Event()
-
-    def give_up() -> None:
-        is_late.set()
-        pipe.stop()
-
-    late = threading.Timer(_HELLO_SECONDS, give_up)
-    late.start()
+    pipe.watch = StartWatch(pipe.stop)
     try:
-        code = read_node_start()
-        pipe.send(b"%d\n%s" % (len(code), code))
-        hello = pipe.ask(NodeHello)
-        late.cancel()
-        known = hello.installed == digest_toolroll()
-        name, data = ("", b"") if known else load_app(hello.tag, hello.unpacked)
-        pipe.send(msgspec.json.encode({"app": name, "size": len(data), "words": words}) + b"\n" + data)
-        pipe.ask(NodeStarted)
-        then(pipe)
+        with pipe.watch:
+            _start_toolroll(pipe, words)
+            then(pipe)
     except (ConnectionError, EOFError) as error:
         pipe.finish()
         how = pipe.wait()
-        silent = f"it did not answer within {_HELLO_SECONDS:g} s."
-        raise ToolError(ErrorCode.NETWORK, silent if is_late.is_set() else how) from error
+        raise ToolError(ErrorCode.NETWORK, pipe.watch.late or how) from error
     except BaseException:
         pipe.stop()
+        pipe.finish()
         pipe.wait()
         raise
-    finally:
-        late.cancel()
     return pipe
+
+
+def _start_toolroll(pipe: NodePipe, words: list[str]) -> None:
+    code = read_node_start()
+    pipe.write(b"%d\n%s" % (len(code), code))
+    hello = pipe.ask(NodeHello, "it did not answer", _HELLO_SECONDS)
+    known = hello.installed == digest_toolroll()
+    name, data = ("", b"") if known else load_app(hello.tag, hello.unpacked)
+    pipe.write(msgspec.json.encode({"app": name, "size": len(data), "words": words}) + b"\n" + data)
+    pipe.ask(NodeStarted, "it did not unpack toolroll", _UNPACK_SECONDS)
 
 
 class PipePool:
@@ -183,10 +217,13 @@ class PipePool:
         return connect(self._open_pipe(), ["fleet", "node"], self._send_bases)
 
     def _send_bases(self, pipe: NodePipe) -> None:
-        pipe.send(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
-        for at in pipe.ask(Wanted).missing:
+        pipe.write(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
+        wanted = pipe.ask(Wanted, "toolroll did not start there", _ANSWER_SECONDS)
+        if not set(wanted.missing) <= set(range(len(self._bases))):
+            raise ToolError(ErrorCode.NETWORK, "it asks for a base that was not offered. Check what runs there.")
+        for at in wanted.missing:
             self._bases[at].copy_to(pipe)
-        ready = pipe.ask(NodeReady)
+        ready = pipe.ask(NodeReady, "it did not unpack the base", _UNPACK_SECONDS)
         self.cores, self.places = ready.cores, ready.places
 
     def close(self) -> None:

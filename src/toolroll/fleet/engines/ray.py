@@ -26,31 +26,42 @@ from toolroll.result import ErrorCode, ToolError
 _CONNECT_SECONDS = 5.0
 _START_SECONDS = 60.0
 _END_SECONDS = 40.0
+_WRITE_SECONDS = 130.0  # later than the bound of `NodePipe.write`, which says what was not taken
+_STOP_SECONDS = 5.0
 _READ_BYTES = 1 << 20
 _LOCAL_STORE_BYTES = 100 << 20
 _QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
 class RayOutput(io.RawIOBase):
-    """What a process on a node writes; it ends with the process, or with the node."""
+    """What a process on a node writes; it ends with the process, with the node, or when it is stopped."""
 
     def __init__(self, node: Any, number: int) -> None:
         self._read, self._number = node.read.options(concurrency_group="output"), number
+        self.is_stopped = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            data: bytes = ray.get(self._read.remote(self._number, len(buffer)))
-        except RayError:
-            return 0
-        buffer[: len(data)] = data
-        return len(data)
+        coming = self._read.remote(self._number, len(buffer))
+        while True:
+            try:
+                data: bytes = ray.get(coming, timeout=_STOP_SECONDS)
+            except GetTimeoutError:
+                if self.is_stopped:  # and the node does not say so, for it is frozen
+                    return 0
+            except RayError:
+                return 0
+            else:
+                buffer[: len(data)] = data
+                return len(data)
 
 
 class RayPipe(NodePipe):
     """A worker on a node of the cluster."""
+
+    _part_bytes = 1 << 20
 
     def __init__(self, node: Any) -> None:
         """ToolError if the node is gone, or cannot start the actor."""
@@ -64,15 +75,16 @@ class RayPipe(NodePipe):
             raise ToolError(ErrorCode.NETWORK, "The node is gone.") from error
         self._node = node
         self._send, self._finish = (one.options(concurrency_group="input") for one in (node.send, node.finish))
-        self._answers = io.BufferedReader(RayOutput(node, self._number), _READ_BYTES)
+        self._output = RayOutput(node, self._number)
+        self._answers = io.BufferedReader(self._output, _READ_BYTES)
 
     def send(self, line: bytes) -> None:
         self._send.remote(self._number, line)  # in order, for the group has one thread
 
-    def write(self, data: bytes) -> None:
-        """Send a part of a base, and wait until the worker has taken it."""
+    def _write_part(self, part: bytes) -> None:
+        """Send a part, and wait until the worker has taken it."""
         try:
-            ray.get(self._send.remote(self._number, data))
+            ray.get(self._send.remote(self._number, part), timeout=_WRITE_SECONDS)
         except RayError as error:
             raise BrokenPipeError("The node is gone.") from error
 
@@ -80,14 +92,15 @@ class RayPipe(NodePipe):
         self._finish.remote(self._number)
 
     def stop(self) -> None:
+        self._output.is_stopped = True
         self._node.stop.remote(self._number)
 
     def wait(self) -> str:
         try:
             status, said = ray.get(self._node.wait.remote(self._number), timeout=_END_SECONDS)
         except RayError:
-            return "the loss of its node"
-        return explain_end(f"status {status}", said.strip())
+            return self._offence or "the loss of its node"
+        return self._offence or explain_end(f"status {status}", said.strip())
 
 
 class RayPool(PipePool):

@@ -22,7 +22,7 @@ from toolroll.host.runtime.launcher import DEVNULL, PACKAGE, PIPE, STDOUT, read_
 from toolroll.host.runtime.user_folders import make_cache_dir
 from toolroll.result import ErrorCode, ToolError
 
-_EXTRAS = {"re2", "code", "terminal"}  # those that file calls and commands use, where they are installed
+_EXTRAS = {"re2", "code", "terminal", "agent"}  # those that file calls, commands and tasks use, as far as they are here
 _NOT_EVERYWHERE = {"google-re2"}  # not for musl
 _KEPT_SECONDS = 86400.0
 _FETCH_SECONDS = 600.0
@@ -68,13 +68,13 @@ def load_app(tag: str, known: Container[str]) -> tuple[str, bytes]:
 
 def _fetch(tag: str, packages: list[metadata.Distribution], folder: str) -> None:
     """Have uv put the same versions of the packages for another Python or system into a folder."""
-    python, system, machine, libc = (*tag.split("-")[1:], "")[:4]
+    python, system, machine, libc = (*tag.split("-")[1:], "", "", "", "")[:4]
     uv = shutil.which("uv", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
     said = "uv is not installed here" if system == "linux" else "only for Linux"
     if uv is not None and system == "linux":
         fits = f"{machine}-manylinux_2_28" if libc == "glibc" else f"{machine}-unknown-linux-musl"
         words = [uv, "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--python", sys.executable]
-        words += ["--target", folder, "--python-version", f"{python[0]}.{python[1:]}", "--python-platform", fits]
+        words += ["--target", folder, "--python-version", f"{python[:1]}.{python[1:]}", "--python-platform", fits]
         names = [f"{one.name}=={one.version}" for one in packages if one.name not in _NOT_EVERYWHERE]
         process = start_process([*words, *names], folder, os.environ, (DEVNULL, PIPE, STDOUT))
         output, _ = read_output(process, _FETCH_SECONDS)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from importlib.util import find_spec
 
 _UNUSED_SECONDS = 14 * 86400.0  # after which an unpacked toolroll is removed
@@ -61,9 +62,14 @@ def _unpack(data: bytes, cache: str, name: str) -> None:
         os.rename(new, os.path.join(cache, name))
     except OSError:  # another worker was first
         shutil.rmtree(new)
+    _remove_unused(cache)
+
+
+def _remove_unused(cache: str) -> None:
     for other in os.scandir(cache):
-        if other.stat().st_mtime < time.time() - _UNUSED_SECONDS:
-            shutil.rmtree(other.path, ignore_errors=True)
+        with suppress(OSError):  # another worker has renamed or removed it
+            if other.stat().st_mtime < time.time() - _UNUSED_SECONDS:
+                shutil.rmtree(other.path, ignore_errors=True)
 
 
 def _say(row: dict[str, object]) -> None:
