@@ -326,14 +326,10 @@ class Kit(ProgramCalls):
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
     ) -> Result:
         """`call` in a worker thread; cancelling the task cancels the work."""
-        import asyncio
+        from toolroll.host.runtime.worker_threads import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()
-        try:
-            return await asyncio.to_thread(self.call, name, arguments, **options)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
+        return await run_in_thread(partial(self.call, name, arguments, **options), token)
 
     def execute(
         self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"

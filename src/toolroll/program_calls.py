@@ -10,6 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, TypeVar, Unpack
 
 from toolroll.dialect import View
@@ -104,14 +105,10 @@ class ProgramCalls(ABC):
 
     async def aexec(self, command: str | Sequence[str], **options: Any) -> Completed:
         """`exec` in a worker thread; cancelling the task cancels the command."""
-        import asyncio
+        from toolroll.host.runtime.worker_threads import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()
-        try:
-            return await asyncio.to_thread(self.exec, command, **options)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
+        return await run_in_thread(partial(self.exec, command, **options), token)
 
     def share_temp(self, folders: Sequence[str] = (), *, workspace: str = "") -> bool:
         """Give all commands of this kit one `/tmp`, until it is closed; False where each keeps its own.

@@ -6,9 +6,9 @@ can be written: `CompositeBackend(default=box, routes={}, artifacts_root="/tmp")
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
+from functools import partial
 from typing import Any, Self
 
 from toolroll.host.requirement import require
@@ -20,6 +20,7 @@ from deepagents.backends.sandbox import BaseSandbox
 
 from toolroll.adapters.kit_sandbox import KitSandbox
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.kit import Kit
 
 _OUTPUT_BYTES = 10 << 20
@@ -52,11 +53,7 @@ class DeepAgentsSandbox(BaseSandbox):
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """`execute` in a worker thread; cancelling the task ends the command."""
         token = CancelToken()
-        try:
-            return await asyncio.to_thread(self._execute, command, timeout, token)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
+        return await run_in_thread(partial(self._execute, command, timeout, token), token)
 
     def _execute(self, command: str, timeout: int | None, token: CancelToken | None) -> ExecuteResponse:
         """`timeout` 0 is none. What a shell would say by its exit code is said so: 124, 126 and 127."""

@@ -7,12 +7,12 @@ machine. Commands have the paths of harbor: the workspace is at the task's worki
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import re
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from harbor.environments.capabilities import EnvironmentCapabilities, Environmen
 from harbor.environments.tar_transfer import extract_dir_from_bytes, pack_dir_to_bytes
 
 from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
+from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.policy.rules import Policy
 
 _FOLDERS = ("/tests", "/logs", "/solution", "/harbor", "/installed-agent")
@@ -104,13 +105,13 @@ class HarborEnvironment(BaseEnvironment):
         mode, hosts = self.network_policy.network_mode, self.network_policy.allowed_hosts
         policy = Policy(protected=(), allow_destructive=True, network=",".join(hosts) or mode == "public")
         given: dict[str, Any] = {"at": self._workdir, "folders": [*_FOLDERS, *self._folders], "policy": policy}
-        self._box = await asyncio.to_thread(KitSandbox, self._base, fork=self._base is not None, **given)
+        self._box = await run_in_thread(partial(KitSandbox, self._base, fork=self._base is not None, **given))
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         await self._upload_environment_dir_after_start()
 
     async def stop(self, delete: bool) -> None:  # noqa: ARG002 - nothing is left in any case
         if self._box is not None:
-            await asyncio.to_thread(self._box.close)
+            await run_in_thread(self._box.close)
             self._box = None
 
     async def exec(
@@ -138,23 +139,23 @@ class HarborEnvironment(BaseEnvironment):
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         source = Path(source_path)
-        await asyncio.to_thread(self.box.write, target_path, source.read_bytes())
+        await run_in_thread(partial(self.box.write, target_path, source.read_bytes()))
         if os.access(source, os.X_OK):
             await self._run(f"chmod +x -- {shlex.quote(target_path)}")
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
-        packed: io.BytesIO = await asyncio.to_thread(pack_dir_to_bytes, source_dir)
+        packed: io.BytesIO = await run_in_thread(partial(pack_dir_to_bytes, source_dir))
         to = shlex.quote(target_dir)
         await self._transfer(f"mkdir -p -- {to} && tar -x --no-same-owner -C {to}", target_dir, stdin=packed.getvalue())
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         target = Path(target_path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(await asyncio.to_thread(self.box.read, source_path))
+        target.write_bytes(await run_in_thread(partial(self.box.read, source_path)))
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         done = await self._transfer(f"tar -c -C {shlex.quote(source_dir)} .", source_dir, limit=READ_BYTES)
-        await asyncio.to_thread(extract_dir_from_bytes, done.stdout, target_dir)
+        await run_in_thread(partial(extract_dir_from_bytes, done.stdout, target_dir))
 
     async def _transfer(self, command: str, path: str, **options: Any) -> EndedProgram:
         done = await self._run(command, **options)

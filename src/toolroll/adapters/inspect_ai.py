@@ -128,7 +128,8 @@ def _open_box(config: InspectConfig) -> KitSandbox:
 async def _in_thread(operate: Callable[[], T], token: CancelToken | None = None) -> T:
     """Run a function in a worker thread; cancelling the task cancels its command, and does not wait for it."""
     try:
-        return await anyio.to_thread.run_sync(operate, abandon_on_cancel=token is not None)
+        limiter = anyio.CapacityLimiter(1)  # of its own: the common one is for 40 at once, in all samples
+        return await anyio.to_thread.run_sync(operate, abandon_on_cancel=token is not None, limiter=limiter)
     except anyio.get_cancelled_exc_class():
         if token is not None:
             token.cancel()

@@ -7,7 +7,6 @@ and written by a command, so it reaches what a command reaches and no more.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import shlex
@@ -16,11 +15,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import is_beneath
 from toolroll.host.runtime.user_folders import make_cache_dir
+from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.host.shell.command_result import Completed
 from toolroll.kit import Kit
 from toolroll.policy.rules import Policy
@@ -137,11 +138,7 @@ class KitSandbox:
     async def arun(self, command: str | Sequence[str], **options: Any) -> EndedProgram:
         """`run` in a worker thread; cancelling the task ends the command."""
         token = options["token"] = CancelToken()
-        try:
-            return await asyncio.to_thread(self.run, command, **options)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
+        return await run_in_thread(partial(self.run, command, **options), token)
 
     def read(self, path: str, limit: int = READ_BYTES) -> bytes:
         """The content of a file; EFBIG for more than `limit` bytes."""

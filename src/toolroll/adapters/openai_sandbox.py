@@ -6,12 +6,12 @@ Every session has an empty workspace, or a fork of a folder. It stands at the ro
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import io
 import os
 import tarfile
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,7 @@ from agents.sandbox.types import ExecResult, User
 from agents.sandbox.util.tar_utils import should_skip_tar_member
 
 from toolroll.adapters.kit_sandbox import KitSandbox
+from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.result import ToolError
 
 
@@ -92,7 +93,7 @@ class OpenAISandboxSession(BaseSandboxSession):
         if user is not None:
             await self._check_read_with_exec(path, user=user)
         try:
-            return io.BytesIO(await asyncio.to_thread(self.box.read, str(place)))
+            return io.BytesIO(await run_in_thread(partial(self.box.read, str(place))))
         except FileNotFoundError as error:
             raise WorkspaceReadNotFoundError(path=path, cause=error) from error
         except OSError as error:
@@ -104,7 +105,7 @@ class OpenAISandboxSession(BaseSandboxSession):
             await self._check_write_with_exec(path, user=user)
         payload = coerce_write_payload(path=path, data=data).stream.read()
         try:
-            await asyncio.to_thread(self.box.write, str(place), payload)
+            await run_in_thread(partial(self.box.write, str(place), payload))
         except OSError as error:
             raise WorkspaceArchiveWriteError(path=place, cause=error) from error
 
@@ -120,7 +121,7 @@ class OpenAISandboxSession(BaseSandboxSession):
     async def persist_workspace(self) -> io.IOBase:
         skip = self._persist_workspace_skip_relpaths()
         try:
-            return await asyncio.to_thread(self._pack, skip)
+            return await run_in_thread(partial(self._pack, skip))
         except (ToolError, OSError) as error:
             raise WorkspaceArchiveReadError(path=Path(self.box.workspace), cause=error) from error
 
@@ -139,7 +140,7 @@ class OpenAISandboxSession(BaseSandboxSession):
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
         try:
-            await asyncio.to_thread(lambda: self.box.kit.unpack(data.read(), git=True))
+            await run_in_thread(lambda: self.box.kit.unpack(data.read(), git=True))
         except (ToolError, OSError) as error:
             raise WorkspaceArchiveWriteError(path=Path(self.box.workspace), cause=error) from error
 
@@ -183,7 +184,7 @@ class OpenAISandboxClient(BaseSandboxClient[OpenAISandboxOptions | None]):
         box, is_live = self._boxes.get(state.session_id), state.session_id in self._boxes
         if box is None:
             state.workspace_root_ready = False
-            box = await asyncio.to_thread(KitSandbox, state.base, fork=state.base is not None, **self._options)
+            box = await run_in_thread(partial(KitSandbox, state.base, fork=state.base is not None, **self._options))
             self._boxes[state.session_id] = box
         state.manifest = state.manifest.model_copy(update={"root": box.workspace}, deep=True)
         inner = OpenAISandboxSession(state, box)
@@ -193,7 +194,7 @@ class OpenAISandboxClient(BaseSandboxClient[OpenAISandboxOptions | None]):
     async def delete(self, session: SandboxSession) -> SandboxSession:
         box = self._boxes.pop(session.state.session_id, None)
         if box is not None:
-            await asyncio.to_thread(box.close)
+            await run_in_thread(box.close)
         return session
 
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:

@@ -13,6 +13,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, SubprocessRuntimeInfo
 
 from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
+from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.policy.network import parse_network
 from toolroll.policy.rules import Policy
 
@@ -102,7 +104,7 @@ class VerifiersRuntime(Runtime):
             network = (*(network or ()), *(f"127.0.0.1:{one.port}" for one in self._relays))
         policy = Policy(protected=(), allow_destructive=True, network=network)
         given: dict[str, Any] = {"fork": self._base is not None, "policy": policy}
-        self._box = await asyncio.to_thread(KitSandbox, self._base, **given)
+        self._box = await run_in_thread(partial(KitSandbox, self._base, **given))
         self.info.id = self._box.workspace
 
     def host_url(self, url: str) -> str:
@@ -155,13 +157,13 @@ class VerifiersRuntime(Runtime):
             found: bytes = await super()._read(path, max_bytes)
             return found
         try:
-            return await asyncio.to_thread(self.box.read, path, READ_BYTES)
+            return await run_in_thread(partial(self.box.read, path, READ_BYTES))
         except OSError as error:
             raise SandboxError(f"read {path!r}: {error.strerror}") from error
 
     async def write(self, path: str, data: bytes) -> None:
         try:
-            await asyncio.to_thread(self.box.write, path, data)
+            await run_in_thread(partial(self.box.write, path, data))
         except OSError as error:
             raise SandboxError(f"write {path!r}: {error.strerror}") from error
 
