@@ -326,7 +326,7 @@ class Kit(ProgramCalls):
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
     ) -> Result:
         """`call` in a worker thread; cancelling the task cancels the work."""
-        from toolroll.host.runtime.worker_threads import run_in_thread
+        from toolroll.host.runtime.event_loop import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()
         return await run_in_thread(partial(self.call, name, arguments, **options), token)

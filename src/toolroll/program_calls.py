@@ -105,7 +105,7 @@ class ProgramCalls(ABC):
 
     async def aexec(self, command: str | Sequence[str], **options: Any) -> Completed:
         """`exec` in a worker thread; cancelling the task cancels the command."""
-        from toolroll.host.runtime.worker_threads import run_in_thread
+        from toolroll.host.runtime.event_loop import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()
         return await run_in_thread(partial(self.exec, command, **options), token)

@@ -24,7 +24,7 @@ class Desk:
 
     def __init__(self, pool: PoolKit) -> None:
         self.said = SimpleQueue[LeaseAnswer]()
-        self.desk = LeaseDesk([pool], self.said.put)
+        self.desk = LeaseDesk(pool, self.said.put)
         assert self.do(1, "open").problem is None
 
     def do(self, number: int, do: str, **given: Any) -> LeaseAnswer:

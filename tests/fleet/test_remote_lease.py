@@ -20,7 +20,7 @@ from toolroll.fleet import remote_lease
 from toolroll.fleet.engines import local
 from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.remote_lease import OrderCallbacks, RemotePools, RemoteWorker
-from toolroll.fleet.worker import WorkerOrder
+from toolroll.fleet.worker import FrozenPlace, WorkerOrder
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ChangedCall, Refusal
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.runtime.launcher import PIPE, start_process
@@ -222,7 +222,7 @@ def test_a_progress_callback_that_fails_ends_its_call_alone(lease: Lease) -> Non
 class StandIn:
     """A node whose worker is this Python code."""
 
-    name, cores, places = "box", 1, ()
+    name, cores, place = "box", 1, FrozenPlace("", "")
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -232,7 +232,7 @@ class StandIn:
         return ProcessPipe(start_process(words, "/", os.environ, (PIPE, PIPE, 2)))
 
 
-ORDER = WorkerOrder("box", 1, [])
+ORDER = WorkerOrder("box", 1, FrozenPlace("", ""))
 READY = 'import sys; sys.stdin.readline(); print(\'{"ready": "overlay"}\', flush=True); sys.stdin.readline(); '
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from toolroll.fleet.engines.local import ProcessPipe
-from toolroll.fleet.runner import StartWorker, run_tasks
+from toolroll.fleet.runner import ResultSink, StartWorker, TaskQueue, run_tasks
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import FrozenPlace, WorkerOrder
 from toolroll.host.runtime.launcher import PIPE, start_process
+
+TASKS = [FleetTask(str(number), check="true") for number in range(6)]
 
 # A worker that ends in the middle of a task when it is told to, once; the file says whether it has done that.
 WORKER = """
@@ -45,7 +47,7 @@ def make_worker(how: str, mark: Path) -> tuple[WorkerOrder, StartWorker]:
     def start() -> ProcessPipe:
         return ProcessPipe(start_process(words, "/", os.environ, (PIPE, PIPE, 2)))
 
-    return WorkerOrder(f"worker that {how}", 2, [FrozenPlace("", "")]), start
+    return WorkerOrder(f"worker that {how}", 2, FrozenPlace("", "")), start
 
 
 @pytest.mark.parametrize(
@@ -89,9 +91,10 @@ def test_every_task_has_one_result(
 ) -> None:
     results: list[FleetResult] = []
     said: list[str] = []
-    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
     links = [make_worker(how, tmp_path / "mark") for how in workers]
-    run_tasks(tasks, links, retries=1, on_result=results.append, on_problem=said.append)
+    queue = TaskQueue(TASKS, 1, ResultSink(results.append))
+    run_tasks(queue, links, said.append)
+    assert queue.left == 0
     assert sorted(one.id for one in results) == [str(number) for number in range(6)]
     assert {one.status for one in results} == statuses
     assert problems is None or said == problems
@@ -108,10 +111,9 @@ def test_a_result_that_cannot_be_written_ends_the_run(tmp_path: Path, workers: l
             written.append(result.id)
             file.write(b"x")
 
-    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
     links = [make_worker(how, tmp_path / "mark") for how in workers]
     with pytest.raises(OSError, match="No space left on device"):
-        run_tasks(tasks, links, retries=0, on_result=write, on_problem=[].append)
+        run_tasks(TaskQueue(TASKS, 0, ResultSink(write)), links, [].append)
     assert len(written) == 1
 
 
@@ -119,6 +121,5 @@ def test_a_problem_that_cannot_be_shown_ends_the_run(tmp_path: Path) -> None:
     def tell(said: str) -> None:
         raise BrokenPipeError(said)
 
-    tasks = [(FleetTask(str(number), check="true"), 0) for number in range(6)]
     with pytest.raises(BrokenPipeError, match="no sandbox"):
-        run_tasks(tasks, [make_worker("cannot", tmp_path)], retries=0, on_result=[].append, on_problem=tell)
+        run_tasks(TaskQueue(TASKS, 0, ResultSink([].append)), [make_worker("cannot", tmp_path)], tell)

@@ -18,12 +18,12 @@ _NO_ROOM = 1 << 46  # bytes of stack, which no thread gets
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FrozenPlace]]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrozenPlace]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "a.txt").write_text("one\n")
     frozen = freeze(str(tmp_path / "ws"), None, [], "local", settings=Settings())
-    yield [FrozenPlace(frozen.path, frozen.state)]
+    yield FrozenPlace(frozen.path, frozen.state)
     frozen.close()
 
 
@@ -37,13 +37,13 @@ def make_agent(model: str) -> RunAgent:
 class Session:
     """Orders for a worker, each sent when the one before is answered."""
 
-    def __init__(self, places: list[FrozenPlace], *tasks: FleetTask) -> None:
+    def __init__(self, place: FrozenPlace, *tasks: FleetTask) -> None:
         self.answers: list[Ready | FleetResult] = []
-        self._places, self._tasks = places, tasks
+        self._place, self._tasks = place, tasks
         self._answered = threading.Event()
 
     def orders(self) -> Iterator[bytes]:
-        yield encode_order(WorkerOrder("worker", 2, self._places))
+        yield encode_order(WorkerOrder("worker", 2, self._place))
         for task in self._tasks:
             self._answered.wait(30)
             self._answered.clear()
@@ -59,9 +59,9 @@ class Session:
         return [one for one in self.answers if isinstance(one, FleetResult)]
 
 
-def test_tasks_that_raise_or_change_bytes_are_answered(places: list[FrozenPlace]) -> None:
+def test_tasks_that_raise_or_change_bytes_are_answered(place: FrozenPlace) -> None:
     latin = FleetTask("latin", setup=[r"printf 'caf\351\n' > a.txt"])
-    results = Session(places, FleetTask("agent", agent="Work."), latin).run()
+    results = Session(place, FleetTask("agent", agent="Work."), latin).run()
     assert [(one.id, one.status, one.why) for one in results] == [
         ("agent", "error", "SystemExit: no agent"),
         ("latin", "passed", ""),
@@ -69,8 +69,8 @@ def test_tasks_that_raise_or_change_bytes_are_answered(places: list[FrozenPlace]
     assert "+caf\\udce9\n" in results[1].patch
 
 
-def test_a_task_that_gets_no_thread_is_answered(places: list[FrozenPlace]) -> None:
-    session = Session(places, FleetTask("1", check="true"))
+def test_a_task_that_gets_no_thread_is_answered(place: FrozenPlace) -> None:
+    session = Session(place, FleetTask("1", check="true"))
     given = session.orders()
 
     def orders() -> Iterator[bytes]:

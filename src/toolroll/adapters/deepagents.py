@@ -20,7 +20,7 @@ from deepagents.backends.sandbox import BaseSandbox
 
 from toolroll.adapters.kit_sandbox import KitSandbox
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.worker_threads import run_in_thread
+from toolroll.host.runtime.event_loop import run_in_thread
 from toolroll.kit import Kit
 
 _OUTPUT_BYTES = 10 << 20

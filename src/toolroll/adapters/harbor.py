@@ -25,7 +25,7 @@ from harbor.environments.capabilities import EnvironmentCapabilities, Environmen
 from harbor.environments.tar_transfer import extract_dir_from_bytes, pack_dir_to_bytes
 
 from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
-from toolroll.host.runtime.worker_threads import run_in_thread
+from toolroll.host.runtime.event_loop import run_in_thread
 from toolroll.policy.rules import Policy
 
 _FOLDERS = ("/tests", "/logs", "/solution", "/harbor", "/installed-agent")

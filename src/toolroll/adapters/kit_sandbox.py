@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, Self
 
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.event_loop import run_in_thread
 from toolroll.host.runtime.launcher import is_beneath
 from toolroll.host.runtime.user_folders import make_cache_dir
-from toolroll.host.runtime.worker_threads import run_in_thread
 from toolroll.host.shell.command_result import Completed
 from toolroll.kit import Kit
 from toolroll.policy.rules import Policy

@@ -40,7 +40,7 @@ from agents.sandbox.types import ExecResult, User
 from agents.sandbox.util.tar_utils import should_skip_tar_member
 
 from toolroll.adapters.kit_sandbox import KitSandbox
-from toolroll.host.runtime.worker_threads import run_in_thread
+from toolroll.host.runtime.event_loop import run_in_thread
 from toolroll.result import ToolError
 
 

@@ -25,7 +25,7 @@ from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, SubprocessRuntimeInfo
 
 from toolroll.adapters.kit_sandbox import READ_BYTES, EndedProgram, KitSandbox
-from toolroll.host.runtime.worker_threads import run_in_thread
+from toolroll.host.runtime.event_loop import run_in_thread
 from toolroll.policy.network import parse_network
 from toolroll.policy.rules import Policy
 

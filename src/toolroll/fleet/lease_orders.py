@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -157,8 +157,8 @@ class OpenedLease(msgspec.Struct, frozen=True):
 class LeaseDesk:
     """Carries out the orders for the leases of a worker, each in a thread."""
 
-    def __init__(self, pools: Sequence[PoolKit], say: Callable[[LeaseAnswer], None]) -> None:
-        self._pools, self._say = pools, say
+    def __init__(self, pool: PoolKit, say: Callable[[LeaseAnswer], None]) -> None:
+        self._pool, self._say = pool, say
         self._leases: dict[int, Lease] = {}
         self._tokens: dict[int, CancelToken] = {}
         self._numbers, self._questions = itertools.count(1), dict[int, Future[ApproverAnswer]]()
@@ -195,7 +195,7 @@ class LeaseDesk:
 
     def _do(self, order: LeaseOrder) -> Any:
         if order.do == "open":
-            lease = self._leases[order.lease] = self._pools[order.given.get("base", 0)].lease()
+            lease = self._leases[order.lease] = self._pool.lease()
             return OpenedLease(lease.kind, lease.workspace, msgspec.to_builtins(lease.limits))
         if order.do == "close":
             return self._leases.pop(order.lease).close()
@@ -228,7 +228,7 @@ class LeaseDesk:
             self._questions.pop(question, None)
 
     def close(self) -> None:
-        """End what runs; the leases themselves are closed with their pools."""
+        """End what runs; the leases themselves are closed with their pool."""
         for token in list(self._tokens.values()):
             token.cancel()
         self._threads.shutdown(cancel_futures=True)

@@ -334,11 +334,11 @@ class RemotePools:
         settings = _read_options(frozen.path, options)
         self._numbers, self._workers = itertools.count(1), list[RemoteWorker]()
         self._problems, self._starting = problems, threading.Lock()
-        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=[settings])
+        self._order = partial(WorkerOrder, width=1, limits=dict(limits), settings=settings)
         with ExitStack() as closing:
             chosen = engines.open_engine(engine)
             closing.callback(chosen.close)
-            self._pools = chosen.open_pools([frozen], problems.append)
+            self._pools = closing.enter_context(chosen.open_pools(frozen, problems.append))
             empty = closing.enter_context(tempfile.TemporaryDirectory(prefix="toolroll-face-"))
             self._face = Kit(f"{empty}/", state_dir=f"{empty}/.state", settings=settings)
             closing.callback(self._face.close)
@@ -358,7 +358,7 @@ class RemotePools:
             return self._workers
 
     def _start(self, pool: WorkerPool) -> RemoteWorker | None:
-        order = self._order(name=f"worker on {pool.name}", bases=list(pool.places))
+        order = self._order(name=f"worker on {pool.name}", base=pool.place)
         try:
             return RemoteWorker(pool, order, self._problems.append)
         except ToolError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -18,66 +17,38 @@ from toolroll.result import ToolError
 from toolroll.text.lines import counted
 
 _MAX_STARTS = 5  # of one worker
-_CHECK_SECONDS = 0.5  # until a signal or a failed run is seen
+CHECK_SECONDS = 0.5
+"""Until a signal, or that the run has failed, is seen."""
 _MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
 
 StartWorker = Callable[[], WorkerPipe]
 """Starts a worker; ToolError if it cannot be started."""
 
 
-@dataclass(slots=True)
-class TaskQueue:
-    """Tasks that wait, and those that each worker has. Thread-safe."""
+class ResultSink:
+    """Takes the results of a run from all threads. Thread-safe."""
 
-    orders: deque[TaskOrder]
-    retries: int
-    on_result: Callable[[FleetResult], None]
-    _lock: threading.Condition = field(default_factory=threading.Condition)
-    _running: int = 0
-    _failure: BaseException | None = None
+    def __init__(self, on_result: Callable[[FleetResult], None]) -> None:
+        """What `on_result` raises ends the run."""
+        self._on_result = on_result
+        self._failure: BaseException | None = None
+        self.changed = threading.Condition()
+        """Notified when the run has failed, and by queues."""
 
-    def take(self) -> TaskOrder | None:
-        """The next task, waiting while others may still come back; None when all is done, or the run has failed."""
-        with self._lock:
-            while not self.orders and self._running and self._failure is None:
-                self._lock.wait()
-            if not self.orders or self._failure is not None:
-                return None
-            self._running += 1
-            return self.orders.popleft()
-
-    def put_back(self, order: TaskOrder, result: FleetResult, *, died: bool = False) -> None:
-        """Take a result; a task that ended with an error, or with its worker, may be tried again."""
-        tries = max(self.retries, _MAX_DEATHS) if died else self.retries
-        with self._lock:
-            self._running -= 1
-            if result.status == "error" and order.attempt <= tries:
-                self.orders.append(TaskOrder(order.task, order.base, order.attempt + 1))
-            else:
-                self._report(result)
-            self._lock.notify_all()
-
-    def return_unsent(self, order: TaskOrder) -> None:
-        """Let another worker have a task that no worker has got."""
-        with self._lock:
-            self._running -= 1
-            self.orders.appendleft(order)
-            self._lock.notify_all()
-
-    def give_up(self, why: str) -> int:
-        """Report the tasks that no worker is left for; how many there are."""
-        with self._lock:
-            left = len(self.orders)
-            for order in self.orders:
-                self._report(FleetResult(order.task.id, "error", why, attempt=order.attempt))
-            self.orders.clear()
-        return left
+    def report(self, result: FleetResult) -> None:
+        """Give a result on, unless the run has failed."""
+        with self.changed:
+            if self._failure is None:
+                try:
+                    self._on_result(result)
+                except Exception as error:  # raised by `check`, in the thread of the run
+                    self.fail(error)
 
     def fail(self, error: BaseException) -> None:
         """End the run: no task is given out and no result is reported any more."""
-        with self._lock:
+        with self.changed:
             self._failure = self._failure or error
-            self._lock.notify_all()
+            self.changed.notify_all()
 
     @property
     def has_failed(self) -> bool:
@@ -89,47 +60,89 @@ class TaskQueue:
         if self._failure is not None:
             raise self._failure
 
-    def _report(self, result: FleetResult) -> None:
-        if self._failure is not None:
-            return
-        try:
-            self.on_result(result)
-        except Exception as error:  # raised by `check`, in the thread of the run
-            self._failure = error
+
+class TaskQueue:
+    """Tasks of one base that wait, and those that each worker has. Thread-safe."""
+
+    def __init__(self, tasks: Iterable[FleetTask], retries: int, sink: ResultSink) -> None:
+        self._orders, self._retries, self.sink = deque(map(TaskOrder, tasks)), retries, sink
+        self._running = 0
+
+    @property
+    def left(self) -> int:
+        """How many tasks have not ended."""
+        return len(self._orders) + self._running
+
+    def take(self) -> TaskOrder | None:
+        """The next task, waiting while others may still come back; None when all is done, or the run has failed."""
+        with self.sink.changed:
+            while not self._orders and self._running and not self.sink.has_failed:
+                self.sink.changed.wait()
+            if not self._orders or self.sink.has_failed:
+                return None
+            self._running += 1
+            return self._orders.popleft()
+
+    def put_back(self, order: TaskOrder, result: FleetResult, *, died: bool = False) -> None:
+        """Take a result; a task that ended with an error, or with its worker, may be tried again."""
+        tries = max(self._retries, _MAX_DEATHS) if died else self._retries
+        with self.sink.changed:
+            self._running -= 1
+            if result.status == "error" and order.attempt <= tries:
+                self._orders.append(TaskOrder(order.task, order.attempt + 1))
+            else:
+                self.sink.report(result)
+            self.sink.changed.notify_all()
+
+    def return_unsent(self, order: TaskOrder) -> None:
+        """Let another worker have a task that no worker has got."""
+        with self.sink.changed:
+            self._running -= 1
+            self._orders.appendleft(order)
+            self.sink.changed.notify_all()
+
+    def give_up(self, why: str) -> int:
+        """Report the tasks that no worker is left for; how many there are."""
+        with self.sink.changed:
+            left = list(self._orders)
+            self._orders.clear()
+            for order in left:
+                self.sink.report(FleetResult(order.task.id, "error", why, attempt=order.attempt))
+        return len(left)
 
 
 def run_tasks(
-    tasks: Sequence[tuple[FleetTask, int]],
-    workers: Sequence[tuple[WorkerOrder, StartWorker]],
-    *,
-    retries: int,
-    on_result: Callable[[FleetResult], None],
-    on_problem: Callable[[str], None],
+    queue: TaskQueue, workers: Sequence[tuple[WorkerOrder, StartWorker]], on_problem: Callable[[str], None]
 ) -> None:
-    """Run tasks, each with the number of its base, and report every result once; problems of workers as they come.
+    """Run the tasks of one base, and report every result once; problems of workers as they come.
 
-    What `on_result` raises ends the run.
+    When this returns, the workers have ended. It raises what has ended the run.
     """
-    queue = TaskQueue(deque(TaskOrder(task, base) for task, base in tasks), retries, on_result)
+    sink = queue.sink
     links = [WorkerLink(order, start, queue, on_problem) for order, start in workers]
     with ThreadPoolExecutor(max(1, len(links)), "toolroll worker") as threads:
         futures = [threads.submit(link.run) for link in links]
         try:
-            for future in futures:
-                while not future.done():
-                    queue.check()
-                    with suppress(TimeoutError):
-                        future.result(_CHECK_SECONDS)  # so that a signal can interrupt
-                future.result()
+            wait_for_all(futures, sink)
         except BaseException as error:
-            queue.fail(error)
+            sink.fail(error)
             for link in links:
                 link.stop()
             raise
     left = queue.give_up("No worker is left. Standard error of the run says why each was left out.")
-    queue.check()
+    sink.check()
     if left:
         on_problem(f"No worker is left: {counted(left, 'task')} did not run.")
+
+
+def wait_for_all(futures: Iterable[Future[None]], sink: ResultSink) -> None:
+    """Wait until all have ended; what one of them raises, or has ended the run, is raised at once."""
+    for future in futures:
+        while not future.done():
+            sink.check()
+            with suppress(TimeoutError):
+                future.result(CHECK_SECONDS)  # so that a signal can interrupt
+        future.result()
 
 
 class WorkerLink:
@@ -155,7 +168,7 @@ class WorkerLink:
                 return
             done = self._feed(pipe)
             how = pipe.wait()
-            if done or self._is_stopped or self._queue.has_failed:
+            if done or self._is_stopped or self._queue.sink.has_failed:
                 return
             left = "" if self._is_ready else " before it was ready, and is left out"
             self._on_problem(f"{self._order.name} ended with {how}{left}.")
@@ -239,7 +252,7 @@ class WorkerLink:
         try:
             self._on_problem(problem)
         except Exception as error:
-            self._queue.fail(error)
+            self._queue.sink.fail(error)
 
     def _drop_all(self) -> None:
         with self._lock:

@@ -39,19 +39,18 @@ class WorkerOrder(msgspec.Struct, frozen=True):
 
     name: str
     width: int
-    bases: list[FrozenPlace]
+    base: FrozenPlace
     limits: dict[str, Any] = {}
-    settings: list[Settings] = []
-    """The user's for each of the bases; empty for none."""
+    settings: Settings = Settings()
+    """The user's for the base."""
     model: str = ""
     """For the tasks of agents."""
 
 
 class TaskOrder(msgspec.Struct, frozen=True, tag="task", tag_field="order"):
-    """A further line: a task, and which of the bases it is for."""
+    """A further line: a task."""
 
     task: FleetTask
-    base: int = 0
     attempt: int = 1
 
 
@@ -90,31 +89,25 @@ def serve(
         if why_not:
             result = FleetResult(given.task.id, "error", why_not)
         else:
-            result = run_task(given.task, pools[given.base].lease, run_agent)
+            result = run_task(given.task, pool.lease, run_agent)
         result.attempt, result.worker = given.attempt, order.name
         say(result)
 
     with ExitStack() as closing:
-        pools = _open_pools(order, closing)
-        desk = LeaseDesk(pools, say)
+        pool = PoolKit(order.base.path, order.base.state, order.limits, settings=order.settings)
+        closing.callback(pool.close)
+        _warm_up(pool)
+        desk = LeaseDesk(pool, say)
         closing.callback(desk.close)
-        say(_try_lease(pools[0], why_no_overlays))
+        say(_try_lease(pool, why_no_overlays))
         _take_orders(source, order.width, run, desk, closing)
 
 
-def _open_pools(order: WorkerOrder, closing: ExitStack) -> list[PoolKit]:
-    settings = order.settings or [Settings()] * len(order.bases)
-    pools = [
-        PoolKit(base.path, base.state, order.limits, settings=own)
-        for base, own in zip(order.bases, settings, strict=True)
-    ]
-    for pool in pools:
-        closing.callback(pool.close)
-        pool.warm_up()
+def _warm_up(pool: PoolKit) -> None:
+    pool.warm_up()
     gc.collect()
     gc.freeze()  # what all leases share stays, and need not be looked at again
     gc.set_threshold(_GARBAGE)
-    return pools
 
 
 def _take_orders(

@@ -85,11 +85,14 @@ def test_a_base_is_sent_once_to_each_node(nodes: RayNodes, source: Path, monkeyp
 
     monkeypatch.setattr(PackedBase, "copy_to", count)
     frozen, problems = FrozenCopy(str(source), None, 10**9), list[str]()
-    with closing(frozen), closing(open_engine(nodes.engine)) as engine:
-        pools = engine.open_pools([frozen], problems.append)
+    with (
+        closing(frozen),
+        closing(open_engine(nodes.engine)) as engine,
+        engine.open_pools(frozen, problems.append) as pools,
+    ):
         pipes = [pool.start() for pool in pools for _ in range(2)]
         assert len(sent) == 3
-        assert len({pool.places[0].path for pool in pools}) == 3
+        assert len({pool.place.path for pool in pools}) == 3
         for pipe in pipes:
             pipe.finish()
         assert [pipe.wait() for pipe in pipes] == ["status 0: it said nothing"] * 6

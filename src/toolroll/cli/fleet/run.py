@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,13 +17,12 @@ from toolroll.cli.screen import complain, show
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.fleet.engines.engine import FleetEngine, WorkerPool
+    from toolroll.fleet.engines.engine import FleetEngine
     from toolroll.fleet.lease import Lease
     from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent
-    from toolroll.host.fleet.frozen import FrozenCopy
-    from toolroll.host.settings import Settings
 
 _ACTIONS = ("run", "work", "node")
+_Key = tuple[str, str | None, tuple[str, ...]]  # of a base: its folder, commit and recipe
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -153,33 +152,20 @@ def _run_all(
     on_result: Callable[[FleetResult], None],
     bounds: _Bounds,
 ) -> None:
-    from toolroll.fleet.runner import run_tasks
-    from toolroll.fleet.tasks import FleetResult
-    from toolroll.fleet.worker import WorkerOrder
+    from toolroll.fleet.pool import freeze
+    from toolroll.fleet.runner import ResultSink
+    from toolroll.fleet.scheduler import BaseTasks, TaskScheduler
 
-    tasks = _leave_out_agents(args, tasks, on_result)
-    with ExitStack() as closing:
-        frozen: dict[tuple[Any, ...], FrozenCopy | str] = {}
-        for task in tasks:
-            key = _key(task, args)
-            if key not in frozen:
-                frozen[key] = _freeze(key, args.engine, read_settings(args, key[0]).settings, closing)
-        made = [key for key, one in frozen.items() if not isinstance(one, str)]
-        bases = [one for one in frozen.values() if not isinstance(one, str)]
-        for task in tasks:
-            if isinstance(why := frozen[_key(task, args)], str):
-                on_result(FleetResult(task.id, "error", why))
-        runnable = [(task, made.index(_key(task, args))) for task in tasks if _key(task, args) in made]
-        if not runnable:
-            return
-        closing.callback(engine.close)
-        tell = partial(complain, label="worker")
-        pools = engine.open_pools(bases, tell)
-        settings = [read_settings(args, key[0]).settings for key in made]
-        workers = _plan_workers(pools, min(bounds.width, len(runnable)), bounds.width)
-        order = partial(WorkerOrder, limits=bounds.limits, settings=settings, model=args.model or "")
-        started = [(order(name, share, list(pool.places)), pool.start) for name, share, pool in workers]
-        run_tasks(runnable, started, retries=bounds.retries, on_result=on_result, on_problem=tell)
+    with closing(engine):
+        groups = _leave_out_bases(_group(args, _leave_out_agents(args, tasks, on_result)), on_result)
+        bases = list[BaseTasks]()
+        for (base, commit, recipe), own in groups.items():
+            settings = read_settings(args, base).settings
+            make = partial(freeze, base, commit, recipe, args.engine, settings=settings)
+            bases.append(BaseTasks(own, settings, make))
+        how: dict[str, Any] = {"limits": bounds.limits, "model": args.model or "", "on_problem": complain}
+        sink = ResultSink(on_result)
+        TaskScheduler(engine, sink, width=bounds.width, retries=bounds.retries, **how).run(bases)
 
 
 def _leave_out_agents(
@@ -205,27 +191,33 @@ def _leave_out_agents(
     return [task for task in tasks if not task.agent]
 
 
-def _key(task: FleetTask, args: Namespace) -> tuple[Any, ...]:
-    return (
-        os.path.expanduser(task.base or args.workspace),
-        task.commit or args.commit or None,
-        tuple(task.recipe or args.recipe),
-    )
+def _group(args: Namespace, tasks: list[FleetTask]) -> dict[_Key, list[FleetTask]]:
+    """The tasks of each base: folder, commit and recipe."""
+    found: dict[_Key, list[FleetTask]] = {}
+    for task in tasks:
+        base, recipe = os.path.expanduser(task.base or args.workspace), tuple(task.recipe or args.recipe)
+        found.setdefault((base, task.commit or args.commit or None, recipe), []).append(task)
+    return found
 
 
-def _freeze(key: tuple[Any, ...], engine: str, settings: Settings, closing: ExitStack) -> FrozenCopy | str:
-    """A frozen base; or why there is none, which is said at once."""
-    from toolroll.fleet.pool import freeze
-    from toolroll.result import ToolError
+def _leave_out_bases(
+    groups: dict[_Key, list[FleetTask]], on_result: Callable[[FleetResult], None]
+) -> dict[_Key, list[FleetTask]]:
+    """The groups without those whose folder or commit does not exist, which is said."""
+    from toolroll.fleet.tasks import FleetResult
+    from toolroll.host.fleet.frozen import find_problems
 
-    base, commit, recipe = key
-    try:
-        made = freeze(base, commit, recipe, engine, settings=settings)
-    except (ToolError, OSError, ValueError) as error:
-        complain(f"{error}", "base")
-        return str(error)
-    closing.callback(made.close)
-    return made
+    sources: dict[str, list[str | None]] = {}
+    for base, commit, _ in groups:
+        sources.setdefault(base, []).append(commit)
+    problems = {base: find_problems(base, commits) for base, commits in sources.items()}
+    for why in dict.fromkeys(why for found in problems.values() for why in found.values()):
+        complain(why, "base")
+    for (base, commit, _), tasks in groups.items():
+        if why := problems[base].get(commit, ""):
+            for task in tasks:
+                on_result(FleetResult(task.id, "error", why))
+    return {key: tasks for key, tasks in groups.items() if key[1] not in problems[key[0]]}
 
 
 def _open_engine(spec: str) -> FleetEngine:
@@ -238,19 +230,8 @@ def _open_engine(spec: str) -> FleetEngine:
         raise UsageError(str(error)) from None
 
 
-def _plan_workers(pools: Sequence[WorkerPool], most: int, width: int) -> list[tuple[str, int, WorkerPool]]:
-    """Workers with their names and their shares of the width: one a core, but at most so many, on all nodes alike."""
-    turns = range(max((pool.cores for pool in pools), default=0))
-    places = [pool for turn in turns for pool in pools if turn < pool.cores][:most]
-    share = -(-width // max(1, len(places)))
-    return [
-        (f"worker {number}" + (f" on {pool.name}" if pool.name else ""), share, pool)
-        for number, pool in enumerate(places, 1)
-    ]
-
-
 def _work(*, is_node: bool) -> int:
-    """The worker's side: orders on stdin, results on stdout. To a node its bases are sent first."""
+    """The worker's side: orders on stdin, results on stdout. To a node its base is sent first."""
     import resource
 
     from toolroll import allow_overlays
@@ -258,7 +239,7 @@ def _work(*, is_node: bool) -> int:
     why = allow_overlays()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors
-    from toolroll.fleet.engines.arrivals import receive_bases
+    from toolroll.fleet.engines.arrivals import receive_base
     from toolroll.fleet.worker import serve
 
     out = os.fdopen(os.dup(1), "wb")
@@ -268,9 +249,9 @@ def _work(*, is_node: bool) -> int:
         out.write(line)
         out.flush()
 
-    with ExitStack() as closing:
+    with ExitStack() as stack:
         if is_node:
-            receive_bases(sys.stdin.buffer, write, closing)
+            receive_base(sys.stdin.buffer, write, stack)
         serve(sys.stdin.buffer, write, why, _make_agent)
     return 0
 

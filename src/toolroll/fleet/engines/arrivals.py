@@ -1,4 +1,4 @@
-"""The lines by which bases are sent through a pipe, and the node's side of them."""
+"""The lines by which a base is sent through a pipe, and the node's side of them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.fleet.sending import BaseOffer, NodeBase
 
 
-class Offers(msgspec.Struct, frozen=True):
-    """The first line that a node reads."""
-
-    bases: list[BaseOffer]
-
-
 class Wanted(msgspec.Struct, frozen=True):
-    """Its answer: which of the bases are not there. Their archives follow, in this order."""
+    """The answer to a `BaseOffer`, the first line that a node reads. If the base is not there, its archive follows."""
 
-    missing: list[int]
+    is_missing: bool
 
 
 class NodeReady(msgspec.Struct, frozen=True):
-    """What it says when it has all."""
+    """What it says when it has the base."""
 
     cores: int
-    places: list[FrozenPlace]
+    place: FrozenPlace
 
 
 class StreamPart(io.RawIOBase):
@@ -49,18 +43,16 @@ class StreamPart(io.RawIOBase):
         return len(data)
 
 
-def receive_bases(source: IO[bytes], write: Callable[[bytes], None], closing: ExitStack) -> None:
-    """Take the bases that the other side offers, as far as they are not here; `closing` removes them."""
-    bases = list[NodeBase]()
-    offers = msgspec.json.decode(source.readline(), type=Offers).bases
-    for one in offers:
-        bases.append(base := NodeBase(one))
-        closing.callback(base.close)
-    missing = [at for at, base in enumerate(bases) if not base.is_here]
-    write(msgspec.json.encode(Wanted(missing)) + b"\n")
-    for at in missing:
-        with io.BufferedReader(StreamPart(source, offers[at].size), 1 << 20) as part:
-            bases[at].unpack(part)
+def receive_base(source: IO[bytes], write: Callable[[bytes], None], closing: ExitStack) -> None:
+    """Take the base that the other side offers, unless it is here; `closing` removes it."""
+    offer = msgspec.json.decode(source.readline(), type=BaseOffer)
+    base = NodeBase(offer)
+    closing.callback(base.close)
+    wanted = Wanted(is_missing=not base.is_here)
+    write(msgspec.json.encode(wanted) + b"\n")
+    if wanted.is_missing:
+        with io.BufferedReader(StreamPart(source, offer.size), 1 << 20) as part:
+            base.unpack(part)
             part.read()  # what follows the end of the archive
-    places = [FrozenPlace(one.path, one.state) for one in bases]
-    write(msgspec.json.encode(NodeReady(os.cpu_count() or 1, places)) + b"\n")
+    ready = NodeReady(os.cpu_count() or 1, FrozenPlace(base.path, base.state))
+    write(msgspec.json.encode(ready) + b"\n")

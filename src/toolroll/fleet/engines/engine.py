@@ -1,8 +1,9 @@
-"""The interface of engines: an engine opens one pool a node, and a pool starts workers there."""
+"""The interface of engines: for a base an engine opens one pool a node, and a pool starts workers there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from toolroll.fleet.worker import FrozenPlace
@@ -29,7 +30,7 @@ class WorkerPipe(Protocol):
 
 
 class WorkerPool(Protocol):
-    """One node that has the bases."""
+    """One node that has a base."""
 
     @property
     def name(self) -> str:
@@ -40,8 +41,8 @@ class WorkerPool(Protocol):
         """How many workers it has room for."""
 
     @property
-    def places(self) -> Sequence[FrozenPlace]:
-        """Where the bases are on the node, in the order in which they were given."""
+    def place(self) -> FrozenPlace:
+        """Where the base is on the node."""
 
     def start(self) -> WorkerPipe:
         """Start a worker, also again after one has ended; ToolError if the node cannot be reached any more.
@@ -53,8 +54,13 @@ class WorkerPool(Protocol):
 class FleetEngine(Protocol):
     """A way to run workers."""
 
-    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[WorkerPool]:
-        """Send the bases to every node, once; what a node lacks is reported, and the other nodes are given back."""
+    def open_pools(
+        self, base: FrozenCopy, on_problem: Callable[[str], None]
+    ) -> AbstractContextManager[Sequence[WorkerPool]]:
+        """Send the base to every node, once, until the `with` block ends; all its workers have ended before that.
+
+        What a node lacks is reported, and the other nodes are given. Several threads may call it, each with a base.
+        """
 
     def close(self) -> None:
-        """Remove what was sent. All workers have ended."""
+        """Leave the nodes. There are no pools any more."""

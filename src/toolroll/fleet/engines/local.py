@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from toolroll.fleet.engines.engine import WorkerPipe
@@ -73,8 +73,8 @@ class LocalPool:
     name = ""
     cores = os.cpu_count() or 1
 
-    def __init__(self, bases: Sequence[FrozenCopy]) -> None:
-        self.places = [FrozenPlace(one.path, one.state) for one in bases]
+    def __init__(self, base: FrozenCopy) -> None:
+        self.place = FrozenPlace(base.path, base.state)
 
     def start(self) -> WorkerPipe:
         words = [sys.executable, "-m", "toolroll", *WORK]
@@ -82,12 +82,15 @@ class LocalPool:
 
 
 class LocalEngine:
-    """Workers on this machine, which use the bases where they are."""
+    """Workers on this machine, which use a base where it is."""
 
-    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[LocalPool]:  # noqa: ARG002
+    def __init__(self) -> None:
         with suppress(OSError):
             prepare_groups()  # before there are workers, which would be in the way
-        return [LocalPool(bases)]
+
+    @contextmanager
+    def open_pools(self, base: FrozenCopy, on_problem: Callable[[str], None]) -> Iterator[Sequence[LocalPool]]:  # noqa: ARG002
+        yield [LocalPool(base)]
 
     def close(self) -> None:
-        """Nothing was sent."""
+        """There is nothing to leave."""

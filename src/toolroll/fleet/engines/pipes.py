@@ -7,14 +7,15 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import IO, TypeVar, cast
 
 import msgspec
 
-from toolroll.fleet.engines.arrivals import NodeReady, Offers, Wanted
+from toolroll.fleet.engines.arrivals import NodeReady, Wanted
 from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.engines.start_watch import StartWatch
 from toolroll.fleet.worker import FrozenPlace
@@ -198,12 +199,16 @@ def _start_toolroll(pipe: NodePipe, words: list[str]) -> None:
 class PipePool:
     """One host, container or pod."""
 
-    def __init__(self, name: str, words: list[str], bases: Sequence[PackedBase]) -> None:
-        """ToolError if it cannot be reached, or has no Python."""
-        self.name, self._words, self._bases = name, words, bases
-        self.cores, self.places = 1, list[FrozenPlace]()
-        self._lock = threading.Lock()  # so that a base is sent once
-        self._spare: NodePipe | None = self._connect()
+    def __init__(self, name: str, words: list[str], base: PackedBase, connecting: threading.Lock) -> None:
+        """ToolError if it cannot be reached, or has no Python.
+
+        `connecting` is held for each start of a worker, so that a base is sent once. Of two pools of a node it is one
+        lock, for a server of ssh turns away many clients at a time.
+        """
+        self.name, self._words, self._base, self._lock = name, words, base, connecting
+        self.cores, self.place = 1, FrozenPlace("", "")
+        with self._lock:
+            self._spare: NodePipe | None = self._connect()
 
     def start(self) -> NodePipe:
         with self._lock:
@@ -214,17 +219,14 @@ class PipePool:
         return start_client(self._words)
 
     def _connect(self) -> NodePipe:
-        return connect(self._open_pipe(), ["fleet", "node"], self._send_bases)
+        return connect(self._open_pipe(), ["fleet", "node"], self._send_base)
 
-    def _send_bases(self, pipe: NodePipe) -> None:
-        pipe.write(msgspec.json.encode(Offers([one.offer for one in self._bases])) + b"\n")
-        wanted = pipe.ask(Wanted, "toolroll did not start there", _ANSWER_SECONDS)
-        if not set(wanted.missing) <= set(range(len(self._bases))):
-            raise ToolError(ErrorCode.NETWORK, "it asks for a base that was not offered. Check what runs there.")
-        for at in wanted.missing:
-            self._bases[at].copy_to(pipe)
+    def _send_base(self, pipe: NodePipe) -> None:
+        pipe.write(msgspec.json.encode(self._base.offer) + b"\n")
+        if pipe.ask(Wanted, "toolroll did not start there", _ANSWER_SECONDS).is_missing:
+            self._base.copy_to(pipe)
         ready = pipe.ask(NodeReady, "it did not unpack the base", _UNPACK_SECONDS)
-        self.cores, self.places = ready.cores, ready.places
+        self.cores, self.place = ready.cores, ready.place
 
     def close(self) -> None:
         """End the worker that was not used."""
@@ -233,37 +235,53 @@ class PipePool:
             self._spare.wait()
 
 
+@dataclass(slots=True)
+class PipeNode:
+    """What the pools of a node have in common."""
+
+    connecting: threading.Lock = field(default_factory=threading.Lock)
+    has_worked: bool = False
+    is_left_out: bool = False
+    """It could not be used for the first base, and is not tried again."""
+
+
 class PipeEngine:
     """Nodes that a client program reaches."""
 
     def __init__(self, kind: str, nodes: str) -> None:
         """ValueError without the name of a node, or with one that would be an option of the client."""
         self._clients = {f"{kind}:{one.strip()}": _find_client(kind, one.strip(), nodes) for one in nodes.split(",")}
-        self._closing = ExitStack()
+        self._nodes = {name: PipeNode() for name in self._clients}
 
-    def open_pools(self, bases: Sequence[FrozenCopy], on_problem: Callable[[str], None]) -> Sequence[PipePool]:
-        packed = list[PackedBase]()
-        for base in bases:
-            packed.append(one := PackedBase(base))
-            self._closing.callback(one.close)
+    @contextmanager
+    def open_pools(self, base: FrozenCopy, on_problem: Callable[[str], None]) -> Iterator[Sequence[PipePool]]:
+        with ExitStack() as closing:
+            packed = PackedBase(base)
+            closing.callback(packed.close)
 
-        def open_pool(name: str) -> PipePool | None:
-            try:
-                pool = self._open_pool(name, packed)
-            except ToolError as error:
-                on_problem(f"{name} is left out: {error}")
-                return None
-            self._closing.callback(pool.close)
-            return pool
+            def open_pool(name: str) -> PipePool | None:
+                node = self._nodes[name]
+                if node.is_left_out:
+                    return None
+                try:
+                    pool = self._open_pool(name, packed, node.connecting)
+                except ToolError as error:
+                    node.is_left_out = not node.has_worked
+                    on_problem(f"{name} is left out: {error}")
+                    return None
+                node.has_worked = True
+                closing.callback(pool.close)
+                return pool
 
-        with ThreadPoolExecutor(len(self._clients)) as threads:
-            return [pool for pool in threads.map(open_pool, self._clients) if pool is not None]
+            with ThreadPoolExecutor(len(self._nodes)) as threads:
+                pools = [pool for pool in threads.map(open_pool, self._nodes) if pool is not None]
+            yield pools
 
-    def _open_pool(self, name: str, bases: Sequence[PackedBase]) -> PipePool:
-        return PipePool(name, self._clients[name], bases)
+    def _open_pool(self, name: str, base: PackedBase, connecting: threading.Lock) -> PipePool:
+        return PipePool(name, self._clients[name], base, connecting)
 
     def close(self) -> None:
-        self._closing.close()
+        """There is nothing to leave."""
 
 
 def _find_client(kind: str, node: str, given: str) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
+import threading
 from typing import Any
 
 from toolroll.host.requirement import require
@@ -18,7 +17,7 @@ from ray._private import ray_constants
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipePool, explain_end
+from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipeNode, PipePool, explain_end
 from toolroll.host.fleet import node_processes
 from toolroll.host.fleet.sending import PackedBase
 from toolroll.result import ErrorCode, ToolError
@@ -106,14 +105,14 @@ class RayPipe(NodePipe):
 class RayPool(PipePool):
     """One node of the cluster."""
 
-    def __init__(self, name: str, found: dict[str, Any], bases: Sequence[PackedBase]) -> None:
+    def __init__(self, name: str, found: dict[str, Any], base: PackedBase, connecting: threading.Lock) -> None:
         """ToolError if its actor does not start."""
         cores = int(found["Resources"]["CPU"])
         groups = {"input": 1, "output": 2 * cores + 8}
         where = NodeAffinitySchedulingStrategy(found["NodeID"], soft=False)
         actor = ray.remote(num_cpus=0, max_concurrency=8, concurrency_groups=groups)(node_processes.NodeProcesses)
         self._node = actor.options(scheduling_strategy=where).remote()
-        super().__init__(name, [], bases)
+        super().__init__(name, [], base, connecting)
         self.cores = cores
 
     def _open_pipe(self) -> RayPipe:
@@ -138,13 +137,12 @@ class RayEngine(PipeEngine):
         if not nodes:
             self._shut_down()
             raise ToolError(ErrorCode.NOT_FOUND, "No node of the Ray cluster has a CPU.")
-        self._clients, self._closing = {name: list[str]() for name in self._found}, ExitStack()
+        self._nodes = {name: PipeNode() for name in self._found}
 
-    def _open_pool(self, name: str, bases: Sequence[PackedBase]) -> RayPool:
-        return RayPool(name, self._found[name], bases)
+    def _open_pool(self, name: str, base: PackedBase, connecting: threading.Lock) -> RayPool:
+        return RayPool(name, self._found[name], base, connecting)
 
     def close(self) -> None:
-        super().close()
         self._shut_down()
 
     def _shut_down(self) -> None:

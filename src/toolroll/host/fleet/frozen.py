@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolroll.host.files.trust import examine
 from toolroll.host.forks.place import STATE, ForkHome, sweep
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.host.runtime.launcher import PIPE, STDOUT, AccessRules, Launcher, read_output
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, ChildProcess, Launcher, read_output
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.result import ErrorCode, ToolError
 
@@ -24,7 +26,7 @@ class FrozenCopy:
     def __init__(self, source: str, commit: str | None, max_bytes: int) -> None:
         """ToolError for a folder or commit that does not exist, or is too large to be copied."""
         if not os.path.isdir(source):
-            raise ToolError(ErrorCode.NOT_FOUND, f"There is no folder {source!r} to make a base of.")
+            raise ToolError(ErrorCode.NOT_FOUND, _no_folder(source))
         examine(source)
         self._home = ForkHome(os.path.abspath(source))
         try:
@@ -48,14 +50,12 @@ class FrozenCopy:
         access = AccessRules((self.path,), (source,))
         self._git(launcher, access, "clone", "-q", "--no-checkout", source, self.path)
         if self._git(launcher, access, "-C", self.path, "checkout", "-q", "--detach", f"{commit}^{{commit}}", "--"):
-            raise ToolError(ErrorCode.NOT_FOUND, f"{source!r} has no commit {commit!r}.")
+            raise ToolError(ErrorCode.NOT_FOUND, _no_commit(source, commit))
         self._git(launcher, access, "-C", self.path, "remote", "remove", "origin")
 
     def _git(self, launcher: Launcher, access: AccessRules, *words: str) -> int:
-        own = ["-c", f"core.hooksPath={os.devnull}", "-c", "safe.directory=*", "-c", "advice.detachedHead=false"]
         with closing_fd(os.open(self.path, FOLDER)) as cwd:
-            how: dict[str, Any] = {"cwd": cwd, "stdout": PIPE, "stderr": STDOUT, "env": _ALONE}
-            process = launcher.start([launcher.program("git"), *own, *words], access, **how)
+            process = _start_git(launcher, access, words, cwd=cwd, stderr=STDOUT)
         said, ended = read_output(process, _GIT_TIMEOUT_S)
         if words[0] == "clone" and (not ended or process.returncode):
             raise ToolError(ErrorCode.EXECUTION, f"The repository cannot be cloned: {said.decode(errors='replace')}")
@@ -65,3 +65,42 @@ class FrozenCopy:
         """Remove the copy, all that kits kept beside it, and the leases of processes that were killed."""
         sweep(os.path.dirname(self._home.path))
         self._home.close()
+
+
+def find_problems(source: str, commits: Iterable[str | None]) -> dict[str | None, str]:
+    """Which commits of a folder (None: the folder as it is) no base can be made of, and why. It makes none."""
+    asked = list(commits)
+    if not os.path.isdir(source):
+        return dict.fromkeys(asked, _no_folder(source))
+    named = [one for one in asked if one is not None]
+    missing = _find_missing(os.path.abspath(source), named) if named else set[str]()
+    return {one: _no_commit(source, one) for one in named if one in missing}
+
+
+def _find_missing(source: str, commits: Sequence[str]) -> set[str]:
+    """The commits that are not in a repository. A folder that is none is left to `FrozenCopy`."""
+    launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), source)
+    lines = [one for one in commits if "\n" not in one]
+    asked = "".join(f"{one}^{{commit}}\n" for one in lines).encode()
+    with closing_fd(create_nameless_file(asked)) as stdin, closing_fd(os.open(source, FOLDER)) as cwd:
+        words = "cat-file", "--batch-check"
+        process = _start_git(launcher, AccessRules((), (source,)), words, cwd=cwd, stdin=stdin, stderr=DEVNULL)
+    said, ended = read_output(process, _GIT_TIMEOUT_S)
+    answers = said.decode(errors="replace").splitlines()
+    if not ended or process.returncode or len(answers) != len(lines):
+        return set()
+    is_missing = {one for one, answer in zip(lines, answers, strict=True) if answer.endswith(" missing")}
+    return is_missing | (set(commits) - set(lines))
+
+
+def _start_git(launcher: Launcher, access: AccessRules, words: Sequence[str], **how: Any) -> ChildProcess:
+    own = ["-c", f"core.hooksPath={os.devnull}", "-c", "safe.directory=*", "-c", "advice.detachedHead=false"]
+    return launcher.start([launcher.program("git"), *own, *words], access, stdout=PIPE, env=_ALONE, **how)
+
+
+def _no_folder(source: str) -> str:
+    return f"There is no folder {source!r} to make a base of."
+
+
+def _no_commit(source: str, commit: str) -> str:
+    return f"{source!r} has no commit {commit!r}."

@@ -1,20 +1,26 @@
-"""An event loop in a thread of its own, for tools that are coroutines."""
+"""Between threads and coroutines: a loop for tools that are coroutines, and threads for callers that are."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _END_SECONDS = 5.0  # for a cancelled coroutine to clean up
+_MAX_THREADS = 1_000
+
+T = TypeVar("T")
+
+_pools: dict[int, ThreadPoolExecutor] = {}
 
 
 class EventLoop:
@@ -109,3 +115,28 @@ async def _guard(coroutine: Coroutine[Any, Any, Any]) -> Any:
         return await coroutine
     except (SystemExit, KeyboardInterrupt) as error:  # would end the loop, and with it all other calls
         raise RuntimeError(f"The tool raised {type(error).__name__}.") from error
+
+
+async def run_in_thread(work: Callable[[], T], token: CancelToken | None = None) -> T:
+    """The result of `work`; cancelling the task cancels the token, and does not wait until the work has ended.
+
+    `asyncio.to_thread` has four threads more than there are processors, so that a few commands, or questions to a
+    person, would hold up the calls of all other workspaces.
+    """
+    import asyncio
+    from contextvars import copy_context
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, work)
+    except asyncio.CancelledError:
+        if token is not None:
+            token.cancel()
+        raise
+
+
+def _threads() -> ThreadPoolExecutor:
+    """The threads of this process, which are made when they are needed; a forked copy has its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    pid = os.getpid()
+    return _pools.get(pid) or _pools.setdefault(pid, ThreadPoolExecutor(_MAX_THREADS, "toolroll worker"))
