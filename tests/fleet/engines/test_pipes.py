@@ -122,6 +122,26 @@ def test_a_base_is_sent_once(node: Path, ws: Path, monkeypatch: pytest.MonkeyPat
     assert files_in(node) == []
 
 
+def test_each_base_of_a_task_file_is_sent_when_its_turn_comes(node: Path, tmp_path: Path) -> None:
+    """A node that could not be used for the first base is named once."""
+    tasks = tmp_path / "tasks.jsonl"
+    lines = list[str]()
+    for name in ("first", "second", "third"):
+        base = tmp_path / name
+        base.mkdir()
+        (base / "name.txt").write_text(name)
+        task = {"base": str(base), "check": "cat name.txt"}
+        lines += [json.dumps({"id": f"{name} {number}", **task}) for number in range(2)]
+    tasks.write_text("\n".join(lines))
+    words = ["fleet", "run", str(tasks), "--width", "2", "--engine", "docker:box,none"]
+    done = subprocess.run([sys.executable, "-m", "toolroll", *words], capture_output=True, text=True, check=True)
+    rows = map(json.loads, (tmp_path / "tasks.results.jsonl").read_text().splitlines())
+    found = [(row["id"], row["status"], row["output"]) for row in rows]
+    assert sorted(found) == [(f"{n} {number}", "passed", n) for n in ("first", "second", "third") for number in (0, 1)]
+    assert done.stderr.count("docker:none is left out") == 1
+    assert files_in(node) == []
+
+
 @pytest.mark.parametrize("spec", ["ftp:host", "ssh", "ssh:", "ssh:a,,b", "docker:-v", "kubectl:space/-v", "toolroll"])
 def test_an_engine_that_is_not_known_is_named(spec: str) -> None:
     with pytest.raises(ValueError, match=spec):
