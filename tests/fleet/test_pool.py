@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from toolroll import Fleet, Lease, ToolError
+from toolroll.fleet.pool import PoolKit, freeze
 from toolroll.host.files.versions import digest
 from toolroll.host.settings import Settings
 from toolroll.policy.rules import Policy
@@ -69,6 +71,26 @@ def text(kit: Lease, name: str, **arguments: object) -> str:
 def test_a_base_is_a_commit_with_its_recipe(lease: Lease) -> None:
     assert text(lease, "read", path="ready.txt") == "1\tready"
     assert not lease.call("read", {"path": "later.txt"}).ok
+
+
+def test_what_was_installed_elsewhere_is_found_by_its_path(source: Path, bubblewrap: object) -> None:
+    """A program of a virtual environment begins with the path of that; a base that was sent is elsewhere."""
+    recipe = [
+        "mkdir bin",
+        "ln -s /bin/sh bin/sh",
+        "echo '#!'$PWD/bin/sh > bin/tool",
+        "echo pwd >> bin/tool",
+        "chmod +x bin/tool",
+    ]
+    frozen = freeze(str(source), None, recipe, "local", settings=Settings())
+    with closing(frozen):
+        moved = Path(frozen.path).rename(Path(frozen.path).with_name("moved"))
+        how: dict[str, Any] = {"prepared_at": frozen.path, "policy": Policy(sandbox="bubblewrap")}
+        with PoolKit(str(moved), frozen.state, {}, **how) as pool, closing(pool.lease()) as lease:
+            lease.write_bytes("own.txt", b"own")
+            assert lease.exec("bin/tool").stdout.decode() == f"{lease.workspace}\n"
+            assert lease.exec(f"cat {frozen.path}/own.txt").stdout == b"own"
+            assert text(lease, "read", path=f"{frozen.path}/own.txt") == "1\town"
 
 
 def test_a_search_sees_what_the_lease_has_changed_and_nobody_else_does(fleet: Fleet, lease: Lease) -> None:

@@ -184,6 +184,19 @@ def test_results_are_those_of_this_machine_and_bad_nodes_are_named(server: Serve
     assert server.wait_until_empty() == []
 
 
+def test_what_a_recipe_installs_works_on_a_node(server: Server, ws: Path) -> None:
+    """The programs of a virtual environment begin with the path where it was made, which is on this machine."""
+    program = 'print(__import__("os").getcwd())'
+    recipe = [
+        f"{sys.executable} -m venv --without-pip --copies env",
+        f"echo \"#!$PWD/env/bin/python\" > tool; echo '{program}' >> tool; chmod +x tool",
+    ]
+    with Fleet(ws, engine="ssh:first", recipe=recipe) as fleet:
+        lease = fleet.lease()
+        assert lease.exec("./tool").stdout.decode() == f"{lease.workspace}\n"
+    assert server.wait_until_empty() == []
+
+
 def test_tasks_of_a_node_that_dies_run_elsewhere(server: Server, ws: Path, tmp_path: Path) -> None:
     write_tasks(tmp_path / "tasks.jsonl", 12, seconds=0.7)
     cut: list[int] = []

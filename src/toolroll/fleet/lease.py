@@ -48,7 +48,7 @@ class Lease(ForkedKit):
         own = self._options_of(base) | {"settings": self._pool.lease_settings}
         Kit.__init__(self, fork.path, base.dialect, base.mode, state_dir=fork.state, **own)
         services = self._services
-        services.root.stand_for(base.workspace)
+        services.root.stand_for(self._pool.prepared_at or base.workspace)
         if not self._upper and self._pool.lease_limits.disk_bytes is not None:
             self._copied = measure_disk(fork.path)
         if self._pool.groups is not None or self._is_indexed:

@@ -39,8 +39,15 @@ _MAX_SAID = 2_000
 class PoolKit(Kit):
     """The kit on a frozen base. Its forks are leases."""
 
-    def __init__(self, path: str, state: str, limits: Mapping[str, Any], **options: Any) -> None:
-        """`limits` are those of each lease, by name; ValueError for an unknown one."""
+    def __init__(
+        self, path: str, state: str, limits: Mapping[str, Any], *, prepared_at: str = "", **options: Any
+    ) -> None:
+        """`limits` are those of each lease, by name; ValueError for an unknown one.
+
+        A lease has also the path of the folder where the recipe ran, which may be one of another machine: what was
+        installed there may name itself by it.
+        """
+        self.prepared_at = prepared_at
         self.lease_limits = cast("LeaseLimits", change_limits(LeaseLimits(), limits))
         self.at_once = ConcurrencyLimit(_COMMANDS_PER_CORE * (os.cpu_count() or 1))
         self.disk = DiskWatch()

@@ -32,6 +32,8 @@ class FrozenPlace(msgspec.Struct, frozen=True):
 
     path: str
     state: str
+    prepared_at: str = ""
+    """Where its recipe ran, if that was on another machine."""
 
 
 class WorkerOrder(msgspec.Struct, frozen=True):
@@ -94,7 +96,8 @@ def serve(
         say(result)
 
     with ExitStack() as closing:
-        pool = PoolKit(order.base.path, order.base.state, order.limits, settings=order.settings)
+        base = order.base
+        pool = PoolKit(base.path, base.state, order.limits, prepared_at=base.prepared_at, settings=order.settings)
         closing.callback(pool.close)
         _warm_up(pool)
         desk = LeaseDesk(pool, say)

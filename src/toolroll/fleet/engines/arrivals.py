@@ -54,5 +54,5 @@ def receive_base(source: IO[bytes], write: Callable[[bytes], None], closing: Exi
         with io.BufferedReader(StreamPart(source, offer.size), 1 << 20) as part:
             base.unpack(part)
             part.read()  # what follows the end of the archive
-    ready = NodeReady(os.cpu_count() or 1, FrozenPlace(base.path, base.state))
+    ready = NodeReady(os.cpu_count() or 1, FrozenPlace(base.path, base.state, offer.folder))
     write(msgspec.json.encode(ready) + b"\n")

@@ -25,10 +25,10 @@ _LOCK, _FILES = "lock", "files"
 
 
 class BaseOffer(msgspec.Struct, frozen=True):
-    """What a base is called: a digest of its content, the name of its folder, and the size of its archive."""
+    """What a base is called: a digest of its content, the folder where it was prepared, and the size of its archive."""
 
     digest: str
-    name: str
+    folder: str
     size: int
 
 
@@ -45,7 +45,7 @@ class PackedBase:
         size = self.file.tell()
         self.file.seek(0)
         digest = hashlib.file_digest(self.file, "sha256").hexdigest()[:32]
-        self.offer = BaseOffer(digest, os.path.basename(base.path), size)
+        self.offer = BaseOffer(digest, os.path.realpath(base.path), size)
 
     def copy_to(self, target: SupportsWrite[bytes]) -> None:
         """Write the archive; several threads may do so at once."""
@@ -77,7 +77,8 @@ class NodeBase:
         while not self._hold():
             pass  # the last process that used it has just removed it
         sweep(os.path.dirname(self._folder))
-        self.path, self.state = os.path.join(self._folder, _FILES, offer.name), os.path.join(self._folder, STATE)
+        self.path = os.path.join(self._folder, _FILES, os.path.basename(offer.folder))
+        self.state = os.path.join(self._folder, STATE)
 
     def _hold(self) -> bool:
         path = os.path.join(self._folder, _LOCK)
