@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from toolroll.host.files.copies import remove_tree
+from toolroll.host.files.system import real
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.forks.place import STATE, sweep
 from toolroll.host.runtime.user_folders import cache_dir
@@ -45,7 +46,7 @@ class PackedBase:
         size = self.file.tell()
         self.file.seek(0)
         digest = hashlib.file_digest(self.file, "sha256").hexdigest()[:32]
-        self.offer = BaseOffer(digest, os.path.realpath(base.path), size)
+        self.offer = BaseOffer(digest, real(base.path) or base.path, size)
 
     def copy_to(self, target: SupportsWrite[bytes]) -> None:
         """Write the archive; several threads may do so at once."""
