@@ -325,7 +325,7 @@ class Kit(ProgramCalls):
     async def acall(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
     ) -> Result:
-        """`call` in a worker thread; cancelling the task cancels the work."""
+        """`call` in a worker thread; cancelling the task cancels the work, which may end a moment after the task."""
         from toolroll.host.runtime.event_loop import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()

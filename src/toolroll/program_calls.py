@@ -104,7 +104,7 @@ class ProgramCalls(ABC):
         return self._run("exec", Effect.SHELL, run_or_hold, shown, ctx)
 
     async def aexec(self, command: str | Sequence[str], **options: Any) -> Completed:
-        """`exec` in a worker thread; cancelling the task cancels the command."""
+        """`exec` in a worker thread; cancelling the task cancels the command, which may end a moment after the task."""
         from toolroll.host.runtime.event_loop import run_in_thread
 
         token = options["token"] = options.get("token") or CancelToken()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 from toolroll.fleet.engines.local import LocalEngine
 from toolroll.fleet.pool import freeze
-from toolroll.fleet.runner import ResultSink
+from toolroll.fleet.runner import ResultSink, TaskQueue
 from toolroll.fleet.scheduler import BaseTasks, TaskScheduler
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.settings import Settings
 
 _BASES = 6
@@ -29,11 +31,11 @@ class Made:
         self._paths: list[str] = []
         self.most = 0
 
-    def make(self, name: str, recipe: list[str]) -> FrozenCopy:
+    def make(self, name: str, recipe: list[str], token: CancelToken) -> FrozenCopy:
         source = self._folder / name
         source.mkdir()
         (source / "name.txt").write_text(name)
-        frozen = freeze(str(source), None, recipe, "local", settings=Settings())
+        frozen = freeze(str(source), None, recipe, "local", token, settings=Settings())
         self._paths.append(frozen.path)
         self.most = max(self.most, len(self.existing))
         return frozen
@@ -55,14 +57,14 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     assert found.existing == []
 
 
-def run(bases: list[BaseTasks], on_result: Any, width: int) -> list[tuple[str, str]]:
+def run(bases: list[BaseTasks], on_result: Any, width: int, engine: Any = None) -> list[tuple[str, str]]:
     problems: list[tuple[str, str]] = []
 
     def tell(problem: str, what: str) -> None:
         problems.append((what, problem))
 
-    how: dict[str, Any] = {"width": width, "retries": 0, "limits": {}, "model": "", "on_problem": tell}
-    TaskScheduler(LocalEngine(), ResultSink(on_result), **how).run(bases)
+    how: dict[str, Any] = {"width": width, "retries": 0, "limits": {}, "model": ""}
+    TaskScheduler(engine or LocalEngine(), on_result, tell, **how).run(bases)
     return problems
 
 
@@ -82,6 +84,49 @@ def test_bases_share_the_leases(made: Made) -> None:
         ("passed", "one"),
         *[("passed", "two")] * 2,
     ]
+
+
+class EnoughError(Exception):
+    """Ends a run."""
+
+
+def test_a_free_lease_is_for_the_next_base(made: Made) -> None:
+    """It does not wait for the last task of the base before."""
+    seen: list[str] = []
+
+    def take(result: FleetResult) -> None:
+        seen.append(result.id)
+        if result.id == "next 0":
+            raise EnoughError
+
+    slow = made.base("slow", 2)
+    slow.tasks[1].check = "sleep 100"
+    with pytest.raises(EnoughError):
+        run([slow, made.base("next", 1)], take, 2)
+    assert seen == ["slow 0", "next 0"]
+
+
+def test_at_most_so_many_tasks_run_at_once(made: Made) -> None:
+    sink = ResultSink([].append, 3)
+    queues = [TaskQueue(made.base(name, 4).tasks, 0, sink) for name in ("one", "two")]
+    taken = [(queue, queue.take()) for queue in (*queues, queues[0])]
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(queues[1].take)
+        queue, order = taken.pop()
+        assert order is not None
+        assert not waiting.done()
+        queue.put_back(order, FleetResult(order.task.id, "passed"))
+        assert waiting.result(30) is not None
+    assert (sink.free, [one.left for one in queues]) == (0, [3, 4])
+
+
+def test_a_result_that_cannot_be_written_ends_a_recipe_too(made: Made) -> None:
+    def write(result: FleetResult) -> None:
+        raise EnoughError
+
+    with pytest.raises(EnoughError):
+        run([made.base("first", 1), made.base("second", 1, "sleep 100; touch done")], write, 4)
+    assert not [path for path in made.existing if os.path.exists(f"{path}/done")]
 
 
 def test_the_other_bases_run_where_one_cannot_be_made(made: Made) -> None:

@@ -14,6 +14,7 @@ from toolroll.host.fleet.cgroups import CONTROLLERS, LeaseGroups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.fleet.lease_capture import FrozenListing
 from toolroll.host.fleet.lease_limits import DiskWatch, LeaseLimits
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.settings import load_settings
 from toolroll.kit import Kit
 from toolroll.policy.limits import Limits
@@ -72,10 +73,10 @@ class PoolKit(Kit):
         """A new lease, which the caller closes."""
         return cast("Lease", self.fork())
 
-    def prepare_base(self, recipe: Sequence[str]) -> None:
+    def prepare_base(self, recipe: Sequence[str], token: CancelToken | None = None) -> None:
         """Run the commands that prepare the base; ToolError for one that fails."""
         for command in recipe:
-            done = self.exec(command, timeout=_RECIPE_SECONDS)
+            done = self.exec(command, timeout=_RECIPE_SECONDS, token=token)
             if done.code != 0:
                 said = (done.stdout + done.stderr)[-_MAX_SAID:].decode(errors="replace").strip()
                 raise ToolError(ErrorCode.EXECUTION, f"The recipe fails at {command!r} (status {done.code}): {said}")
@@ -132,14 +133,22 @@ class PoolKit(Kit):
 
 
 def freeze(
-    base: str | os.PathLike[str], commit: str | None, recipe: Sequence[str], engine: str, **options: Any
+    base: str | os.PathLike[str],
+    commit: str | None,
+    recipe: Sequence[str],
+    engine: str,
+    token: CancelToken | None = None,
+    **options: Any,
 ) -> FrozenCopy:
-    """A frozen copy, prepared, and indexed if it is used here; ToolError where that fails. The caller closes it."""
+    """A frozen copy, prepared, and indexed if it is used here; ToolError where that fails. The caller closes it.
+
+    `token` ends the recipe.
+    """
     frozen = FrozenCopy(os.fspath(base), commit, Limits().fork_bytes)
     try:
         kit = PoolKit(frozen.path, frozen.state, {}, **options)
         try:
-            kit.prepare_base(recipe)
+            kit.prepare_base(recipe, token)
             if engine == "local":
                 kit.warm_up()
         finally:

@@ -229,11 +229,11 @@ class RemoteWorker:
 class RemoteLease(Lease):
     """A lease whose kit runs elsewhere. What is about tools as such (definitions, checks) is answered here."""
 
-    def __init__(self, worker: RemoteWorker, face: Kit, number: int, base: int = 0) -> None:
+    def __init__(self, worker: RemoteWorker, face: Kit, number: int) -> None:
         """`face` is a kit with the same tools, on an empty folder."""
         self._worker, self._face, self.number = worker, face, number
         self._is_closed = False
-        opened = msgspec.json.decode(self._ask("open", base=base), type=OpenedLease)
+        opened = msgspec.json.decode(self._ask("open"), type=OpenedLease)
         self._opened = opened
         self.limits = msgspec.convert(opened.limits, LeaseLimits)
         worker.leases += 1

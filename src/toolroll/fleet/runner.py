@@ -13,27 +13,32 @@ import msgspec
 from toolroll.fleet.engines.engine import WorkerPipe
 from toolroll.fleet.tasks import FleetResult, FleetTask
 from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ToolError
-from toolroll.text.lines import counted
 
 _MAX_STARTS = 5  # of one worker
 CHECK_SECONDS = 0.5
-"""Until a signal, or that the run has failed, is seen."""
+"""How often threads that wait look whether a signal came or the run has failed."""
 _MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
+_NO_WORKER = "No worker is left. Standard error of the run says why each was left out."
 
 StartWorker = Callable[[], WorkerPipe]
 """Starts a worker; ToolError if it cannot be started."""
 
 
 class ResultSink:
-    """Takes the results of a run from all threads. Thread-safe."""
+    """Takes the results of a run from all threads, and bounds how many tasks run at once. Thread-safe."""
 
-    def __init__(self, on_result: Callable[[FleetResult], None]) -> None:
-        """What `on_result` raises ends the run."""
+    def __init__(self, on_result: Callable[[FleetResult], None], width: int) -> None:
+        """`on_result` is called by one thread at a time; what it raises ends the run."""
         self._on_result = on_result
         self._failure: BaseException | None = None
+        self.free = width
+        """How many more tasks may run now."""
+        self.token = CancelToken()
+        """Cancelled when the run has failed."""
         self.changed = threading.Condition()
-        """Notified when the run has failed, and by queues."""
+        """Guards this and all queues of the run, and is notified when a task has ended or the run has failed."""
 
     def report(self, result: FleetResult) -> None:
         """Give a result on, unless the run has failed."""
@@ -48,6 +53,7 @@ class ResultSink:
         """End the run: no task is given out and no result is reported any more."""
         with self.changed:
             self._failure = self._failure or error
+            self.token.cancel()
             self.changed.notify_all()
 
     @property
@@ -74,35 +80,40 @@ class TaskQueue:
         return len(self._orders) + self._running
 
     def take(self) -> TaskOrder | None:
-        """The next task, waiting while others may still come back; None when all is done, or the run has failed."""
-        with self.sink.changed:
-            while not self._orders and self._running and not self.sink.has_failed:
-                self.sink.changed.wait()
-            if not self._orders or self.sink.has_failed:
+        """The next task, waiting for room, and while others may still come back; None at the end of all or the run."""
+        sink = self.sink
+        with sink.changed:
+            while self.left and not (self._orders and sink.free) and not sink.has_failed:
+                sink.changed.wait()
+            if not self._orders or sink.has_failed:
                 return None
             self._running += 1
+            sink.free -= 1
             return self._orders.popleft()
 
     def put_back(self, order: TaskOrder, result: FleetResult, *, died: bool = False) -> None:
         """Take a result; a task that ended with an error, or with its worker, may be tried again."""
         tries = max(self._retries, _MAX_DEATHS) if died else self._retries
         with self.sink.changed:
-            self._running -= 1
+            self._end_one()
             if result.status == "error" and order.attempt <= tries:
                 self._orders.append(TaskOrder(order.task, order.attempt + 1))
             else:
                 self.sink.report(result)
-            self.sink.changed.notify_all()
 
     def return_unsent(self, order: TaskOrder) -> None:
         """Let another worker have a task that no worker has got."""
         with self.sink.changed:
-            self._running -= 1
+            self._end_one()
             self._orders.appendleft(order)
-            self.sink.changed.notify_all()
+
+    def _end_one(self) -> None:
+        self._running -= 1
+        self.sink.free += 1
+        self.sink.changed.notify_all()
 
     def give_up(self, why: str) -> int:
-        """Report the tasks that no worker is left for; how many there are."""
+        """Report the tasks that wait as errors; how many there are."""
         with self.sink.changed:
             left = list(self._orders)
             self._orders.clear()
@@ -112,14 +123,18 @@ class TaskQueue:
 
 
 def run_tasks(
-    queue: TaskQueue, workers: Sequence[tuple[WorkerOrder, StartWorker]], on_problem: Callable[[str], None]
-) -> None:
-    """Run the tasks of one base, and report every result once; problems of workers as they come.
+    queue: TaskQueue,
+    workers: Sequence[tuple[WorkerOrder, StartWorker]],
+    on_problem: Callable[[str], None],
+    on_lack: Callable[[str], None],
+) -> int:
+    """Run the tasks of one base, and report every result once; how many could not run, for no worker was left.
 
-    When this returns, the workers have ended. It raises what has ended the run.
+    `on_problem` gets how workers end before their time, and `on_lack` what they say at their start that they lack. When
+    this returns, the workers have ended. It raises what has ended the run.
     """
     sink = queue.sink
-    links = [WorkerLink(order, start, queue, on_problem) for order, start in workers]
+    links = [WorkerLink(order, start, queue, on_problem, on_lack) for order, start in workers]
     with ThreadPoolExecutor(max(1, len(links)), "toolroll worker") as threads:
         futures = [threads.submit(link.run) for link in links]
         try:
@@ -129,10 +144,9 @@ def run_tasks(
             for link in links:
                 link.stop()
             raise
-    left = queue.give_up("No worker is left. Standard error of the run says why each was left out.")
+    left = queue.give_up(_NO_WORKER)
     sink.check()
-    if left:
-        on_problem(f"No worker is left: {counted(left, 'task')} did not run.")
+    return left
 
 
 def wait_for_all(futures: Iterable[Future[None]], sink: ResultSink) -> None:
@@ -149,9 +163,15 @@ class WorkerLink:
     """One worker: started again when it dies, as long as it had started at all."""
 
     def __init__(
-        self, order: WorkerOrder, start: StartWorker, queue: TaskQueue, on_problem: Callable[[str], None]
+        self,
+        order: WorkerOrder,
+        start: StartWorker,
+        queue: TaskQueue,
+        on_problem: Callable[[str], None],
+        on_lack: Callable[[str], None],
     ) -> None:
-        self._order, self._start, self._queue, self._on_problem = order, start, queue, on_problem
+        self._order, self._start, self._queue = order, start, queue
+        self._on_problem, self._on_lack = on_problem, on_lack
         self._pipe: WorkerPipe | None = None
         self._lock = threading.Lock()
         self._has: dict[str, TaskOrder] = {}
@@ -161,6 +181,8 @@ class WorkerLink:
         """Have it run tasks until there are none."""
         for _ in range(_MAX_STARTS):
             self._is_ready = self._is_gone = self._is_left_out = False
+            if self._queue.sink.has_failed:
+                return
             try:
                 self._pipe = pipe = self._start()
             except ToolError as error:
@@ -225,7 +247,8 @@ class WorkerLink:
                     continue  # what some library prints
                 self._take(answer, places)
         except Exception as error:  # such as that of an answer which is nested too deeply
-            self._tell(f"{self._order.name}: its answers cannot be read, {type(error).__name__}: {error}")
+            said = f"{self._order.name}: its answers cannot be read, {type(error).__name__}: {error}"
+            self._tell(self._on_problem, said)
             pipe.stop()
         finally:
             with self._lock:
@@ -244,13 +267,13 @@ class WorkerLink:
         self._is_ready, self._is_left_out = True, not answer.runs_commands
         if answer.problem:
             how = " is left out" if self._is_left_out else ""
-            self._tell(f"{self._order.name}{how}: {answer.problem}")
+            self._tell(self._on_lack, f"{self._order.name}{how}: {answer.problem}")
         places.release(self._order.width)
 
-    def _tell(self, problem: str) -> None:
+    def _tell(self, report: Callable[[str], None], problem: str) -> None:
         """Report a problem from the thread of the reader. If that fails, the run ends with the error."""
         try:
-            self._on_problem(problem)
+            report(problem)
         except Exception as error:
             self._queue.sink.fail(error)
 

@@ -21,7 +21,7 @@ from toolroll.result import ToolError
 
 # Tasks without an agent at once: they do not wait for a model, but for each other's turn to run Python. With 8 in
 # place of 3 a lease takes 10 to 30 % more CPU.
-_MAX_BUSY = 3
+MAX_BUSY = 3
 
 # Objects that are made until cycles are looked for. A call makes some thousands that are needed until its end.
 _GARBAGE = 20_000
@@ -117,7 +117,7 @@ def _take_orders(
     source: Iterable[bytes], width: int, run: Callable[..., None], desk: LeaseDesk, closing: ExitStack
 ) -> None:
     """Carry out the orders until there are no more. A task is answered also where no thread can be started."""
-    with ThreadPoolExecutor(width) as patient, ThreadPoolExecutor(min(width, _MAX_BUSY)) as busy:
+    with ThreadPoolExecutor(width) as patient, ThreadPoolExecutor(min(width, MAX_BUSY)) as busy:
         try:
             for line in source:
                 given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)

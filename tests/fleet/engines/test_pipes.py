@@ -7,13 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll import Fleet, ToolError
 from toolroll.fleet.engines import open_engine, pipes
+from toolroll.fleet.engines.pipes import PipeEngine, PipePool
 from toolroll.host.fleet.carried_app import digest_toolroll
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.fleet.node_start import python_tag
@@ -238,6 +242,53 @@ def test_a_node_that_freezes_at_the_start_is_left_out(
     assert problems == [f"ssh:{host} is left out: {said}"]
     engine.close()
     frozen.close()
+
+
+@pytest.fixture
+def silent(node: Path) -> Iterator[tuple[PipeEngine, Path]]:
+    """An engine with a node that accepts a connection and says nothing, and a file with a line for each time."""
+    program, times = node.parent / "bin" / "ssh", node.parent / "times"
+    program.write_text(f"#!/bin/sh\necho started >> {times}; exec sleep 100")
+    program.chmod(0o755)
+    engine = open_engine("ssh:silent")
+    assert isinstance(engine, PipeEngine)
+    with closing(engine):
+        yield engine, times
+
+
+def test_a_node_that_is_being_tried_is_tried_once(
+    silent: tuple[PipeEngine, Path], ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, times = silent
+    monkeypatch.setattr(pipes, "_HELLO_SECONDS", 0.5)
+    problems = list[str]()
+
+    def open_pools(_: int) -> list[str]:
+        with closing(FrozenCopy(str(ws), None, 10**9)) as frozen, engine.open_pools(frozen, problems.append) as pools:
+            return [one.name for one in pools]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(open_pools, range(4))) == [[]] * 4
+    assert problems == ["ssh:silent is left out: it did not answer within 0.5 s."]
+    assert (times.read_text(), engine.has_nodes) == ("started\n", False)
+
+
+def test_a_run_that_ends_waits_for_no_node(silent: tuple[PipeEngine, Path], ws: Path) -> None:
+    """Which it would do for a minute."""
+    engine, times = silent
+    problems = list[str]()
+
+    def open_pools() -> Sequence[PipePool]:
+        with closing(FrozenCopy(str(ws), None, 10**9)) as frozen, engine.open_pools(frozen, problems.append) as pools:
+            return pools
+
+    with ThreadPoolExecutor(1) as threads:
+        opening = threads.submit(open_pools)
+        until(times.exists)
+        engine.stop()
+        assert opening.result(30) == []
+    assert open_pools() == []
+    assert (times.read_text(), problems) == ("started\n", [])
 
 
 def test_only_the_end_of_what_a_client_says_is_kept() -> None:

@@ -1,13 +1,15 @@
-"""What no frozen copy can be made of is found without making one."""
+"""Which commit a frozen copy is of, and what none can be made of."""
 
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from toolroll.host.fleet.frozen import find_problems
+from toolroll import ToolError
+from toolroll.host.fleet.frozen import FrozenCopy, find_problems
 
 
 def git(folder: Path, *words: str) -> str:
@@ -27,9 +29,17 @@ def repository(tmp_path: Path) -> Path:
 
 def test_commits_that_do_not_exist_are_found(repository: Path) -> None:
     tree = git(repository, "rev-parse", "HEAD^{tree}")
-    known: list[str | None] = [None, "HEAD", "side", "HEAD^{commit}", git(repository, "rev-parse", "HEAD")]
-    missing: list[str | None] = ["HEAD~1", "no such", tree, "HEAD\nside", "0" * 40]
-    found = find_problems(str(repository), [*known, *missing])
+    known: list[str | None] = [
+        None,
+        "HEAD",
+        "side",
+        "origin/side",
+        "HEAD^{commit}",
+        git(repository, "rev-parse", "HEAD"),
+    ]
+    missing: list[str | None] = ["HEAD~1", "no such", "nö\u2028", tree, "origin/none", "0" * 40]
+    unanswered: list[str | None] = ["HEAD\nside", "side@{upstream}"]
+    found = find_problems(str(repository), [*known, *unanswered, *missing])
     assert found == {one: f"{str(repository)!r} has no commit {one!r}." for one in missing}
 
 
@@ -41,3 +51,21 @@ def test_a_folder_that_does_not_exist_is_found(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_repository_is_left_to_the_copy(tmp_path: Path) -> None:
     assert find_problems(str(tmp_path), ["HEAD"]) == {}
+
+
+@pytest.mark.parametrize("commit", ["side", "origin/side", "HEAD~1"])
+def test_a_commit_is_the_one_of_its_name_in_the_repository(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str
+) -> None:
+    """A clone has no branch but that of HEAD."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    git(repository, "commit", "-q", "--allow-empty", "-m", "two")
+    with closing(FrozenCopy(str(repository), commit, 10**9)) as frozen:
+        assert git(Path(frozen.path), "log", "-1", "--format=%s") == "one"
+
+
+def test_where_git_is_missing_the_copy_says_so(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert find_problems(str(repository), ["HEAD"]) == {}
+    with pytest.raises(ToolError, match="Cannot run 'git'"):
+        FrozenCopy(str(repository), "HEAD", 10**9)

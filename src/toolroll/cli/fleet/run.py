@@ -153,7 +153,6 @@ def _run_all(
     bounds: _Bounds,
 ) -> None:
     from toolroll.fleet.pool import freeze
-    from toolroll.fleet.runner import ResultSink
     from toolroll.fleet.scheduler import BaseTasks, TaskScheduler
 
     with closing(engine):
@@ -163,9 +162,16 @@ def _run_all(
             settings = read_settings(args, base).settings
             make = partial(freeze, base, commit, recipe, args.engine, settings=settings)
             bases.append(BaseTasks(own, settings, make))
-        how: dict[str, Any] = {"limits": bounds.limits, "model": args.model or "", "on_problem": complain}
-        sink = ResultSink(on_result)
-        TaskScheduler(engine, sink, width=bounds.width, retries=bounds.retries, **how).run(bases)
+        scheduler = TaskScheduler(
+            engine,
+            on_result,
+            complain,
+            width=bounds.width,
+            retries=bounds.retries,
+            limits=bounds.limits,
+            model=args.model or "",
+        )
+        scheduler.run(bases)
 
 
 def _leave_out_agents(

@@ -55,12 +55,20 @@ class FleetEngine(Protocol):
     """A way to run workers."""
 
     def open_pools(
-        self, base: FrozenCopy, on_problem: Callable[[str], None]
+        self, base: FrozenCopy, on_problem: Callable[[str], None], most: int | None = None
     ) -> AbstractContextManager[Sequence[WorkerPool]]:
-        """Send the base to every node, once, until the `with` block ends; all its workers have ended before that.
+        """Send the base to the nodes, once to each, until the `with` block ends; its workers have ended before that.
 
-        What a node lacks is reported, and the other nodes are given. Several threads may call it, each with a base.
+        `most` nodes are enough, those with the fewest bases; but each node is tried with the first base that can be
+        sent to it. A node that cannot be used then is reported and left out. Several threads may call it.
         """
+
+    @property
+    def has_nodes(self) -> bool:
+        """False if all nodes are left out."""
+
+    def stop(self) -> None:
+        """End what is being connected, from any thread; there are no more pools."""
 
     def close(self) -> None:
         """Leave the nodes. There are no pools any more."""

@@ -89,8 +89,18 @@ class LocalEngine:
             prepare_groups()  # before there are workers, which would be in the way
 
     @contextmanager
-    def open_pools(self, base: FrozenCopy, on_problem: Callable[[str], None]) -> Iterator[Sequence[LocalPool]]:  # noqa: ARG002
+    def open_pools(
+        self,
+        base: FrozenCopy,
+        on_problem: Callable[[str], None],  # noqa: ARG002
+        most: int | None = None,  # noqa: ARG002
+    ) -> Iterator[Sequence[LocalPool]]:
         yield [LocalPool(base)]
+
+    has_nodes = True
+
+    def stop(self) -> None:
+        """Nothing is connected."""
 
     def close(self) -> None:
         """There is nothing to leave."""

@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -199,16 +199,17 @@ def _start_toolroll(pipe: NodePipe, words: list[str]) -> None:
 class PipePool:
     """One host, container or pod."""
 
-    def __init__(self, name: str, words: list[str], base: PackedBase, connecting: threading.Lock) -> None:
+    def __init__(
+        self, name: str, words: list[str], base: PackedBase, connecting: threading.Lock, starts: StartStop
+    ) -> None:
         """ToolError if it cannot be reached, or has no Python.
 
-        `connecting` is held for each start of a worker, so that a base is sent once. Of two pools of a node it is one
-        lock, for a server of ssh turns away many clients at a time.
+        The caller holds `connecting`, as each start of a worker does: so a base is sent once, and all pools of a node
+        connect one after another, for a server of ssh turns away many clients at once.
         """
-        self.name, self._words, self._base, self._lock = name, words, base, connecting
+        self.name, self._words, self._base, self._lock, self._starts = name, words, base, connecting, starts
         self.cores, self.place = 1, FrozenPlace("", "")
-        with self._lock:
-            self._spare: NodePipe | None = self._connect()
+        self._spare: NodePipe | None = self._connect()
 
     def start(self) -> NodePipe:
         with self._lock:
@@ -219,7 +220,8 @@ class PipePool:
         return start_client(self._words)
 
     def _connect(self) -> NodePipe:
-        return connect(self._open_pipe(), ["fleet", "node"], self._send_base)
+        with self._starts.follow(self._open_pipe) as pipe:
+            return connect(pipe, ["fleet", "node"], self._send_base)
 
     def _send_base(self, pipe: NodePipe) -> None:
         pipe.write(msgspec.json.encode(self._base.offer) + b"\n")
@@ -235,14 +237,58 @@ class PipePool:
             self._spare.wait()
 
 
+class NodeLeftOutError(Exception):
+    """The node could not be used for an earlier base, which has been reported."""
+
+
+class StartStop:
+    """Stops the workers that are starting, all at once."""
+
+    def __init__(self) -> None:
+        self._lock, self._starting, self._stopped = threading.Lock(), set[NodePipe](), threading.Event()
+
+    @contextmanager
+    def follow(self, begin: Callable[[], NodePipe]) -> Iterator[NodePipe]:
+        """A worker that is stopped too while it starts; ToolError after `stop`."""
+        if self.is_stopped:
+            raise ToolError(ErrorCode.CANCELLED, "The run has ended.")
+        pipe = begin()
+        with self._lock:
+            self._starting.add(pipe)
+            if self._stopped.is_set():
+                pipe.stop()
+        try:
+            yield pipe
+        finally:
+            with self._lock:
+                self._starting.remove(pipe)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            for pipe in self._starting:
+                pipe.stop()
+
+
 @dataclass(slots=True)
 class PipeNode:
     """What the pools of a node have in common."""
 
     connecting: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a worker starts."""
+    pools: int = 0
     has_worked: bool = False
     is_left_out: bool = False
-    """It could not be used for the first base, and is not tried again."""
+    """It could not be used when it was tried first."""
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether it is known to work, or left out."""
+        return self.has_worked or self.is_left_out
 
 
 class PipeEngine:
@@ -251,34 +297,70 @@ class PipeEngine:
     def __init__(self, kind: str, nodes: str) -> None:
         """ValueError without the name of a node, or with one that would be an option of the client."""
         self._clients = {f"{kind}:{one.strip()}": _find_client(kind, one.strip(), nodes) for one in nodes.split(",")}
-        self._nodes = {name: PipeNode() for name in self._clients}
+        self._set_nodes(self._clients)
+
+    def _set_nodes(self, names: Iterable[str]) -> None:
+        self._nodes = {name: PipeNode() for name in names}
+        self._starts, self._counting = StartStop(), threading.Lock()
 
     @contextmanager
-    def open_pools(self, base: FrozenCopy, on_problem: Callable[[str], None]) -> Iterator[Sequence[PipePool]]:
+    def open_pools(
+        self, base: FrozenCopy, on_problem: Callable[[str], None], most: int | None = None
+    ) -> Iterator[Sequence[PipePool]]:
         with ExitStack() as closing:
             packed = PackedBase(base)
             closing.callback(packed.close)
 
             def open_pool(name: str) -> PipePool | None:
-                node = self._nodes[name]
-                if node.is_left_out:
-                    return None
                 try:
-                    pool = self._open_pool(name, packed, node.connecting)
+                    return closing.enter_context(self._hold_pool(name, packed))
                 except ToolError as error:
-                    node.is_left_out = not node.has_worked
-                    on_problem(f"{name} is left out: {error}")
-                    return None
-                node.has_worked = True
-                closing.callback(pool.close)
-                return pool
+                    if not self._starts.is_stopped:
+                        on_problem(f"{name} is left out: {error}")
+                except NodeLeftOutError:
+                    pass
+                return None
 
-            with ThreadPoolExecutor(len(self._nodes)) as threads:
-                pools = [pool for pool in threads.map(open_pool, self._nodes) if pool is not None]
+            pools = list[PipePool]()
+            names = sorted(self._nodes, key=lambda name: (self._nodes[name].is_tried, self._nodes[name].pools))
+            untried = sum(not one.is_tried for one in self._nodes.values())
+            with ThreadPoolExecutor(len(names)) as threads:
+                while names and (more := max(untried, (most or len(names)) - len(pools))) > 0:
+                    pools += [pool for pool in threads.map(open_pool, names[:more]) if pool is not None]
+                    names, untried = names[more:], 0
             yield pools
 
-    def _open_pool(self, name: str, base: PackedBase, connecting: threading.Lock) -> PipePool:
-        return PipePool(name, self._clients[name], base, connecting)
+    @contextmanager
+    def _hold_pool(self, name: str, base: PackedBase) -> Iterator[PipePool]:
+        """The pool of a node; ToolError where it cannot be used, and NodeLeftOutError where that has been said."""
+        node = self._nodes[name]
+        with node.connecting:
+            if node.is_left_out:
+                raise NodeLeftOutError
+            try:
+                pool = self._open_pool(name, base)
+            except ToolError:
+                node.is_left_out = not node.has_worked
+                raise
+            node.has_worked = True
+        with self._counting:
+            node.pools += 1
+        try:
+            yield pool
+        finally:
+            with self._counting:
+                node.pools -= 1
+            pool.close()
+
+    def _open_pool(self, name: str, base: PackedBase) -> PipePool:
+        return PipePool(name, self._clients[name], base, self._nodes[name].connecting, self._starts)
+
+    @property
+    def has_nodes(self) -> bool:
+        return not all(one.is_left_out for one in self._nodes.values())
+
+    def stop(self) -> None:
+        self._starts.stop()
 
     def close(self) -> None:
         """There is nothing to leave."""

@@ -17,7 +17,7 @@ from ray._private import ray_constants
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipeNode, PipePool, explain_end
+from toolroll.fleet.engines.pipes import RUN_SENT_CODE, NodePipe, PipeEngine, PipePool, StartStop, explain_end
 from toolroll.host.fleet import node_processes
 from toolroll.host.fleet.sending import PackedBase
 from toolroll.result import ErrorCode, ToolError
@@ -105,14 +105,16 @@ class RayPipe(NodePipe):
 class RayPool(PipePool):
     """One node of the cluster."""
 
-    def __init__(self, name: str, found: dict[str, Any], base: PackedBase, connecting: threading.Lock) -> None:
+    def __init__(
+        self, name: str, found: dict[str, Any], base: PackedBase, connecting: threading.Lock, starts: StartStop
+    ) -> None:
         """ToolError if its actor does not start."""
         cores = int(found["Resources"]["CPU"])
         groups = {"input": 1, "output": 2 * cores + 8}
         where = NodeAffinitySchedulingStrategy(found["NodeID"], soft=False)
         actor = ray.remote(num_cpus=0, max_concurrency=8, concurrency_groups=groups)(node_processes.NodeProcesses)
         self._node = actor.options(scheduling_strategy=where).remote()
-        super().__init__(name, [], base, connecting)
+        super().__init__(name, [], base, connecting, starts)
         self.cores = cores
 
     def _open_pipe(self) -> RayPipe:
@@ -137,10 +139,10 @@ class RayEngine(PipeEngine):
         if not nodes:
             self._shut_down()
             raise ToolError(ErrorCode.NOT_FOUND, "No node of the Ray cluster has a CPU.")
-        self._nodes = {name: PipeNode() for name in self._found}
+        self._set_nodes(self._found)
 
-    def _open_pool(self, name: str, base: PackedBase, connecting: threading.Lock) -> RayPool:
-        return RayPool(name, self._found[name], base, connecting)
+    def _open_pool(self, name: str, base: PackedBase) -> RayPool:
+        return RayPool(name, self._found[name], base, self._nodes[name].connecting, self._starts)
 
     def close(self) -> None:
         self._shut_down()

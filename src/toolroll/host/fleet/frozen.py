@@ -48,8 +48,9 @@ class FrozenCopy:
     def _check_out(self, source: str, commit: str) -> None:
         launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), source)
         access = AccessRules((self.path,), (source,))
+        found = resolve_commits(source, [commit]).get(commit, commit)
         self._git(launcher, access, "clone", "-q", "--no-checkout", source, self.path)
-        if self._git(launcher, access, "-C", self.path, "checkout", "-q", "--detach", f"{commit}^{{commit}}", "--"):
+        if self._git(launcher, access, "-C", self.path, "checkout", "-q", "--detach", f"{found}^{{commit}}", "--"):
             raise ToolError(ErrorCode.NOT_FOUND, _no_commit(source, commit))
         self._git(launcher, access, "-C", self.path, "remote", "remove", "origin")
 
@@ -68,29 +69,39 @@ class FrozenCopy:
 
 
 def find_problems(source: str, commits: Iterable[str | None]) -> dict[str | None, str]:
-    """Which commits of a folder (None: the folder as it is) no base can be made of, and why. It makes none."""
+    """Which commits of a folder (None: the folder as it is) no base can be made of, and why. It makes none.
+
+    What cannot be found out so, as of a folder that is no repository, is left to `FrozenCopy`.
+    """
     asked = list(commits)
     if not os.path.isdir(source):
         return dict.fromkeys(asked, _no_folder(source))
     named = [one for one in asked if one is not None]
-    missing = _find_missing(os.path.abspath(source), named) if named else set[str]()
-    return {one: _no_commit(source, one) for one in named if one in missing}
+    try:
+        found = resolve_commits(os.path.abspath(source), named) if named else {}
+    except (ToolError, OSError):
+        return {}
+    return {one: _no_commit(source, one) for one in named if found.get(one) == ""}
 
 
-def _find_missing(source: str, commits: Sequence[str]) -> set[str]:
-    """The commits that are not in a repository. A folder that is none is left to `FrozenCopy`."""
+def resolve_commits(source: str, commits: Sequence[str]) -> dict[str, str]:
+    """The ids of commits as they are named in a repository, empty for those that it does not have.
+
+    A branch may also be named as a clone names it, `origin/main`. Names that git does not answer are left out.
+    """
     launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), source)
-    lines = [one for one in commits if "\n" not in one]
-    asked = "".join(f"{one}^{{commit}}\n" for one in lines).encode()
-    with closing_fd(create_nameless_file(asked)) as stdin, closing_fd(os.open(source, FOLDER)) as cwd:
-        words = "cat-file", "--batch-check"
+    known = [one for one in commits if "\n" not in one and "@{" not in one]  # git gives up at some of the latter
+    asked = [form for one in known for form in (one, f"refs/heads/{one.removeprefix('origin/')}")]
+    lines = "".join(f"{one}^{{commit}}\n" for one in asked).encode(errors="replace")
+    with closing_fd(create_nameless_file(lines)) as stdin, closing_fd(os.open(source, FOLDER)) as cwd:
+        words = "cat-file", "--batch-check=%(objectname)"
         process = _start_git(launcher, AccessRules((), (source,)), words, cwd=cwd, stdin=stdin, stderr=DEVNULL)
     said, ended = read_output(process, _GIT_TIMEOUT_S)
-    answers = said.decode(errors="replace").splitlines()
-    if not ended or process.returncode or len(answers) != len(lines):
-        return set()
-    is_missing = {one for one, answer in zip(lines, answers, strict=True) if answer.endswith(" missing")}
-    return is_missing | (set(commits) - set(lines))
+    answers = [one.decode(errors="replace") for one in said.split(b"\n")[:-1]]
+    if not ended or process.returncode or len(answers) != len(asked):
+        return {}
+    ids = ["" if " " in one else one for one in answers]
+    return {one: ids[2 * at] or ids[2 * at + 1] for at, one in enumerate(known)}
 
 
 def _start_git(launcher: Launcher, access: AccessRules, words: Sequence[str], **how: Any) -> ChildProcess:

@@ -49,15 +49,21 @@ class ForkHome:
     """A folder for the forks of one kit, locked while it is in use. `close` removes it."""
 
     def __init__(self, workspace: str) -> None:
-        above = _choose_folder(workspace)
-        sweep(above)
         self._workspace = workspace
         self._name = os.path.basename(workspace) or "root"
-        while not self._hold(tempfile.mkdtemp(prefix="forks-", dir=above)):
-            pass  # another process has swept it before it was locked
+        while not self._make(_choose_folder(workspace)):
+            pass
         _spread(self.path)
         self._numbers = itertools.count(1)
         self.mounts = MountTable()
+
+    def _make(self, above: str) -> bool:
+        """Make it; False if another process has removed the folder above, or has swept it before it was locked."""
+        sweep(above)
+        try:
+            return self._hold(tempfile.mkdtemp(prefix="forks-", dir=above))
+        except FileNotFoundError:
+            return False
 
     def _hold(self, path: str) -> bool:
         self.path, lock = path, os.path.join(path, _LOCK)
@@ -97,7 +103,11 @@ def _spread(path: str) -> None:
 
 def sweep(above: str) -> None:
     """Remove the forks of processes that were killed."""
-    for name in os.listdir(above):
+    try:
+        names = os.listdir(above)
+    except FileNotFoundError:  # the last one has been removed
+        return
+    for name in names:
         path = os.path.join(above, name)
         try:
             fd = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CLOEXEC)
@@ -106,7 +116,7 @@ def sweep(above: str) -> None:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove_home(path)
-        except BlockingIOError:
+        except (BlockingIOError, FileNotFoundError):  # it is used, or was removed before it was locked
             pass
         finally:
             os.close(fd)

@@ -139,4 +139,4 @@ def _threads() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     pid = os.getpid()
-    return _pools.get(pid) or _pools.setdefault(pid, ThreadPoolExecutor(_MAX_THREADS, "toolroll worker"))
+    return _pools.get(pid) or _pools.setdefault(pid, ThreadPoolExecutor(_MAX_THREADS, "toolroll async"))
