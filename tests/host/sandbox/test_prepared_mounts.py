@@ -56,16 +56,26 @@ def list_mounts() -> dict[str, str]:
     return {line.split()[4]: line.split()[5] for line in lines}
 
 
+def own_mounts(folder: Path) -> tuple[str, dict[str, str]]:
+    """The namespace of this thread, and its mounts in a folder: other tests mount and unmount elsewhere."""
+    namespace = os.readlink("/proc/thread-self/ns/mnt")
+    return namespace, {path: how for path, how in list_mounts().items() if Path(path).is_relative_to(folder)}
+
+
 def test_a_thread_has_the_mount_of_its_own_fork_only_and_is_back_afterwards(
     forks: list[str], prepared: PreparedMounts, tmp_path: Path
 ) -> None:
+    before = own_mounts(tmp_path)
+    assert list(before[1]) == forks
+
     def look(fork: str) -> tuple[dict[str, str], list[str], str, str]:
         own = ["--tmpfs", str(tmp_path), "--bind", fork, fork, "--remount-ro", str(tmp_path)]
         with prepared.enter(own, ["--ro-bind", f"{fork}/a.txt", f"{fork}/a.txt"], (fork, "/usr/share")):
-            inside = list_mounts()
-            return inside, os.listdir(tmp_path), Path(fork, "a.txt").read_text(), Path("/usr/share/a.txt").read_text()
+            inside, beside = list_mounts(), os.listdir(tmp_path)
+            seen = inside, beside, Path(fork, "a.txt").read_text(), Path("/usr/share/a.txt").read_text()
+        assert own_mounts(tmp_path) == before
+        return seen
 
-    before = list_mounts()
     for fork, name in zip(forks, ("one", "two"), strict=True):
         inside, beside, *content = run_apart(lambda path=fork: look(path))  # type: ignore[misc]  # a default
         assert [one for one in inside if one in forks] == [fork]
@@ -75,7 +85,7 @@ def test_a_thread_has_the_mount_of_its_own_fork_only_and_is_back_afterwards(
             assert {"ro", "nosuid", "nodev"} <= set(inside[path].split(",")), path
         assert inside[fork].startswith("rw,nosuid,nodev")
         assert "/gone" not in inside
-    assert list_mounts() == before
+    assert own_mounts(tmp_path) == before
 
 
 def test_a_fork_that_is_gone_starts_nothing(prepared: PreparedMounts, tmp_path: Path) -> None:
