@@ -303,7 +303,7 @@ def test_the_time_of_a_lease_ends(lease: Lease) -> None:
     [
         ({"base": "missing"}, "There is no folder"),
         ({"commit": "no-such-commit"}, "has no commit 'no-such-commit'"),
-        ({"recipe": ["exit 3"]}, r"The recipe fails at 'exit 3' \(status 3\)"),
+        ({"recipe": ["exit 3"]}, r"The recipe fails at 'exit 3' \(status 3, and it printed nothing\)\.$"),
     ],
 )
 def test_a_base_that_cannot_be_made_says_why(tmp_path: Path, cache: Path, how: dict[str, object], said: str) -> None:

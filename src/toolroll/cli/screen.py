@@ -52,8 +52,8 @@ def colour_diff(line: str, stream: TextIO) -> str:
 
 
 def complain(text: str, label: str = "toolroll") -> None:
-    """Write a message to stderr."""
-    print(f"{coloured(label + ':', 'red', sys.stderr)} {visible(text, sys.stderr)}", file=sys.stderr)
+    """Write a message to stderr, in one piece: several threads may do so."""
+    sys.stderr.write(f"{coloured(label + ':', 'red', sys.stderr)} {visible(text, sys.stderr)}\n")
 
 
 def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: TextIO) -> str:

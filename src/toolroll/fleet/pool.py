@@ -79,7 +79,8 @@ class PoolKit(Kit):
             done = self.exec(command, timeout=_RECIPE_SECONDS, token=token)
             if done.code != 0:
                 said = (done.stdout + done.stderr)[-_MAX_SAID:].decode(errors="replace").strip()
-                raise ToolError(ErrorCode.EXECUTION, f"The recipe fails at {command!r} (status {done.code}): {said}")
+                why = f"status {done.code}): {said}" if said else f"status {done.code}, and it printed nothing)."
+                raise ToolError(ErrorCode.EXECUTION, f"The recipe fails at {command!r} ({why}")
 
     @cached_property
     def groups(self) -> LeaseGroups | None:

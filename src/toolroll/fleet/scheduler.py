@@ -24,7 +24,7 @@ from toolroll.text.lines import counted
 _MAX_BASES = 32  # at once: each has its files, its index and worker processes of its own
 _WORKERS_PER_CORE = 2  # of a node, but each base has one at least
 
-OnProblem = Callable[[str, Literal["base", "worker"]], None]
+OnProblem = Callable[[str, Literal["model", "base", "worker"]], None]
 """Reports what is wrong, and with what."""
 
 

@@ -100,14 +100,16 @@ def test_the_progress_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(sys, "stderr", terminal)
         with ResultLog(str(tmp_path / "out"), total=3, done=1) as log:
             log.add(FleetResult("one", "passed"))
+            log.complain("It ended.", "worker")
             log.add(FleetResult("two", "failed"))
         terminal.flush()
         shown = ""
-        while not shown.endswith("\n"):  # it may come in parts
+        while shown.count("\n") < 2:  # it may come in parts
             shown += os.read(master, 10_000).decode()
     os.close(master)
     rate = r"[\d.]+/s\x1b\[K"
-    assert re.fullmatch(rf"\r2/3 tasks, 0 not passed, {rate}\r3/3 tasks, 1 not passed, {rate}\r\n", shown)
+    problem = r"\r\x1b\[K.*worker:.* It ended.\r\n"
+    assert re.fullmatch(rf"\r2/3 tasks, 0 not passed, {rate}{problem}\r3/3 tasks, 1 not passed, {rate}\r\n", shown)
     assert len((tmp_path / "out").read_text().splitlines()) == 2
 
 

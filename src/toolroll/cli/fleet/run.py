@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from toolroll.fleet.engines.engine import FleetEngine
     from toolroll.fleet.lease import Lease
+    from toolroll.fleet.scheduler import OnProblem
     from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent
 
 _ACTIONS = ("run", "work", "node")
@@ -56,7 +57,7 @@ def _run_file(args: Namespace) -> int:
     if not args.resume and (old := keep_earlier(out)):
         complain(f"The earlier results are now in {old!r}. To keep them and run the rest, use --resume.", "results")
     with ResultLog(out, total=len(tasks), done=len(before)) as log:
-        _run_all(args, engine, todo, take, bounds)
+        _run_all(args, engine, todo, take, log.complain, bounds)
     how = time.monotonic() - began, len(before)
     show(summarize(results, *how))
     if args.picture:
@@ -77,7 +78,7 @@ def keep_earlier(path: str) -> str:
 
 
 class ResultLog:
-    """Adds each result to a file as it comes, and shows the progress on a terminal."""
+    """Adds each result to a file as it comes, and shows the progress on a terminal, with problems above it."""
 
     def __init__(self, path: str, *, total: int, done: int) -> None:
         """A last line that a kill has cut off is removed."""
@@ -106,6 +107,13 @@ class ResultLog:
             rate = (self._done - self._before) / max(now - self._began, 0.001)
             said = f"{self._done}/{self._total} tasks, {self._bad} not passed, {rate:.1f}/s"
             print(f"\r{said}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def complain(self, problem: str, label: str) -> None:
+        """Write a problem to stderr, in place of the progress: the next result shows that again."""
+        if self._shown:
+            self._shown = 0.0
+            sys.stderr.write("\r\x1b[K")
+        complain(problem, label)
 
     def __enter__(self) -> ResultLog:
         return self
@@ -150,13 +158,15 @@ def _run_all(
     engine: FleetEngine,
     tasks: list[FleetTask],
     on_result: Callable[[FleetResult], None],
+    on_problem: OnProblem,
     bounds: _Bounds,
 ) -> None:
     from toolroll.fleet.pool import freeze
     from toolroll.fleet.scheduler import BaseTasks, TaskScheduler
 
     with closing(engine):
-        groups = _leave_out_bases(_group(args, _leave_out_agents(args, tasks, on_result)), on_result)
+        groups = _group(args, _leave_out_agents(args, tasks, on_result, on_problem))
+        groups = _leave_out_bases(groups, on_result, on_problem)
         bases = list[BaseTasks]()
         for (base, commit, recipe), own in groups.items():
             settings = read_settings(args, base).settings
@@ -165,7 +175,7 @@ def _run_all(
         scheduler = TaskScheduler(
             engine,
             on_result,
-            complain,
+            on_problem,
             width=bounds.width,
             retries=bounds.retries,
             limits=bounds.limits,
@@ -175,7 +185,7 @@ def _run_all(
 
 
 def _leave_out_agents(
-    args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None]
+    args: Namespace, tasks: list[FleetTask], on_result: Callable[[FleetResult], None], on_problem: OnProblem
 ) -> list[FleetTask]:
     """The tasks that can run: without those of agents if this machine runs them and has no model, which is said."""
     from toolroll.cli.agents.agent import load_model
@@ -191,7 +201,7 @@ def _leave_out_agents(
         why = str(error)
     else:
         return tasks
-    complain(f"{why} Without it, {counted(len(of_agents), 'task')} with an agent cannot run.", "model")
+    on_problem(f"{why} Without it, {counted(len(of_agents), 'task')} with an agent cannot run.", "model")
     for task in of_agents:
         on_result(FleetResult(task.id, "error", why))
     return [task for task in tasks if not task.agent]
@@ -207,7 +217,7 @@ def _group(args: Namespace, tasks: list[FleetTask]) -> dict[_Key, list[FleetTask
 
 
 def _leave_out_bases(
-    groups: dict[_Key, list[FleetTask]], on_result: Callable[[FleetResult], None]
+    groups: dict[_Key, list[FleetTask]], on_result: Callable[[FleetResult], None], on_problem: OnProblem
 ) -> dict[_Key, list[FleetTask]]:
     """The groups without those whose folder or commit does not exist, which is said."""
     from toolroll.fleet.tasks import FleetResult
@@ -218,7 +228,7 @@ def _leave_out_bases(
         sources.setdefault(base, []).append(commit)
     problems = {base: find_problems(base, commits) for base, commits in sources.items()}
     for why in dict.fromkeys(why for found in problems.values() for why in found.values()):
-        complain(why, "base")
+        on_problem(why, "base")
     for (base, commit, _), tasks in groups.items():
         if why := problems[base].get(commit, ""):
             for task in tasks:
