@@ -1,5 +1,7 @@
 """A thousand leases of django, twenty calls each, on this machine: how fast, how much memory, and whether they mix.
 
+First as tasks of `toolroll fleet run`, then all open at once in one process.
+
 Run it: `python -m bench.fleet [LEASES] [WIDTH]`. The result is a table; docs/fleet.md has one.
 """
 
@@ -15,10 +17,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.corpora import real
+from toolroll import Fleet, Lease
 
 FILES = {  # of usual size, and a line that each has once
     "django/urls/base.py": "from urllib.parse import unquote, urlencode, urlsplit, urlunsplit",
@@ -121,6 +125,33 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+def run_at_once(count: int, workspace: Path) -> None:
+    """Open all leases in this process, make their calls while all are open, and print how it went."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    tasks, peaks, stop = list(make_tasks(count)), [0], threading.Event()
+
+    def work(lease: Lease, task: dict[str, Any]) -> int:
+        return sum(not lease.call(name, given).ok for name, given in task["calls"])
+
+    watcher = threading.Thread(target=watch_memory, args=(os.getpid(), stop, peaks))
+    with ExitStack() as ending:
+        watcher.start()
+        ending.callback(watcher.join)
+        ending.callback(stop.set)
+        fleet = ending.enter_context(Fleet(workspace, commit="HEAD"))
+        threads = ending.enter_context(ThreadPoolExecutor(2 * (os.cpu_count() or 1)))
+        began = time.monotonic()
+        leases = [fleet.lease() for _ in range(count)]
+        opened = time.monotonic()
+        failed = sum(threads.map(work, leases, tasks))
+        seconds = time.monotonic() - opened
+        rows = [{"id": task["id"], "patch": lease.diff()} for lease, task in zip(leases, tasks, strict=True)]
+    print(f"all {count} open at once in one process, opened in {opened - began:.1f} s: {failed} calls failed")
+    print(f"file calls/s {18 * count / seconds:.0f}, commands/s {2 * count / seconds:.0f}")
+    print(f"crossed {sum(not _is_own(row) for row in rows)}; peak memory {max(peaks) / 1024:.0f} MB")
+
+
 def run_plain(count: int, workspace: Path, place: Path) -> tuple[float, float]:
     """The same calls by a worktree of git, Python's files and plain processes: leases/s, and CPU seconds of one."""
     tasks = list(make_tasks(count))
@@ -168,6 +199,7 @@ def main(count: int = 1000, width: int = 1000) -> None:
         print(f"git worktree and plain processes: leases/s {plain[0]:.1f}, CPU of a lease {1000 * plain[1]:.0f} ms")
         times = mine[1] / plain[1], mine[0] / plain[0]
         print(f"the fleet takes {times[0]:.2f} times the CPU, and makes {times[1]:.1f} times the leases/s")
+        run_at_once(count, workspace)
 
 
 def make_repository(source: Path, target: Path) -> Path:

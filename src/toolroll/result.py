@@ -126,7 +126,15 @@ _BY_ERRNO: dict[int, ErrorCode] = {
     errno.ENODEV: ErrorCode.IO,
     errno.ENOTSUP: ErrorCode.UNSUPPORTED,
 }
-_NEXT = {errno.EROFS: " Nothing can be changed on this disk; ask the user for a folder that can be written."}
+_NEXT = {
+    errno.EROFS: " Nothing can be changed on this disk; ask the user for a folder that can be written.",
+    errno.EMFILE: " Close kits that are not used, or raise the limit of the process (`ulimit -n`).",
+}
+
+
+def next_step(error: OSError) -> str:
+    """What helps against an error of the system, as a sentence after a space; empty if that is not known."""
+    return _NEXT.get(error.errno or 0, "")
 
 
 def as_tool_error(error: Exception) -> ToolError | None:
@@ -143,4 +151,4 @@ def as_tool_error(error: Exception) -> ToolError | None:
     if code is None:
         return None
     where = f": {error.filename!r}" if isinstance(error.filename, str) else ""
-    return ToolError(code, f"{error.strerror or type(error).__name__}{where}.{_NEXT.get(error.errno or 0, '')}")
+    return ToolError(code, f"{error.strerror or type(error).__name__}{where}.{next_step(error)}")

@@ -313,3 +313,24 @@ def test_a_base_that_cannot_be_made_says_why(tmp_path: Path, cache: Path, how: d
     with pytest.raises(ToolError, match=said):
         Fleet(tmp_path / str(base) if base else tmp_path, **how)  # type: ignore[arg-type]
     assert list((cache / "cache").rglob("forks-*/1/files/*/a.txt")) == []
+
+
+# A process of its own: all threads of this one would have too few files.
+MANY = """
+import resource, sys
+from toolroll import Fleet, ToolError
+with Fleet(sys.argv[1]) as fleet:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+    try:
+        for _ in range(100):
+            fleet.lease().call("read", {"path": "m1.py"})
+    except (ToolError, OSError) as error:
+        print(error)
+"""
+
+
+def test_where_files_run_out_the_error_says_what_helps(source: Path, cache: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", MANY, source], capture_output=True, text=True, timeout=60, check=True)
+    assert "Too many open files" in done.stdout
+    assert done.stdout.endswith("Close kits that are not used, or raise the limit of the process (`ulimit -n`).\n")
+    assert str(cache) not in Path("/proc/self/mountinfo").read_text()

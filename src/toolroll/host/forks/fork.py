@@ -18,7 +18,7 @@ from toolroll.host.forks.repository import GIT, RepositoryMerge, RepositoryState
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.forks.views import CopyView, ForkKind, ForkView, Node, OverlayView, find_node
 from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, ToolError, next_step
 from toolroll.text.files.changes import Change
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def _unsupported(kind: str, why: str) -> ToolError:
 
 def _failure(base: Root, error: OSError) -> ToolError:
     where = f" at {error.filename!r}" if error.filename else ""
-    return ToolError(ErrorCode.IO, f"The workspace {base.path!r} cannot be forked: {error.strerror}{where}.")
+    said = f"The workspace {base.path!r} cannot be forked: {error.strerror}{where}.{next_step(error)}"
+    return ToolError(ErrorCode.IO, said)
 
 
 def summarize(rows: Sequence[ForkChange]) -> list[Change]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, StartOptions, folder_path, lead_terminal, start_process
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, ToolError, next_step
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
@@ -69,7 +69,6 @@ def confinement_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(
-            ErrorCode.EXECUTION,
-            f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
-        ) from error
+        why = f"{error.filename}: {error.strerror}.{next_step(error)}"
+        said = f"The command was not started, because it could not be confined: {why}"
+        raise ToolError(ErrorCode.EXECUTION, said) from error
