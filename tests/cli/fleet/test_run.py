@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 from tests.host.models.chat.served import Served, call
+from tests.host.sandbox.refusing import REFUSING
 from toolroll.cli.fleet.run import ResultLog
 from toolroll.fleet.report import draw, summarize
 from toolroll.fleet.tasks import CallRow, FleetResult
 from toolroll.host.sandbox.syscalls import machine
 
 Run = Callable[..., tuple[int, str, str]]
+
+MAIN = "import sys; from toolroll.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
@@ -113,27 +116,6 @@ def test_the_progress_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest
     assert len((tmp_path / "out").read_text().splitlines()) == 2
 
 
-# All that commands could be confined with is refused, also to the workers.
-REFUSING = """
-import errno, struct, sys
-from toolroll.cli import main
-from toolroll.host.sandbox import seccomp
-from toolroll.host.sandbox.syscalls import Kernel, machine
-here = machine()
-code = [(0x20, 0, 0, 0)]
-for name in ("landlock_create_ruleset", "unshare", "clone"):
-    block = [(6, 0, 0, 0x50000 | errno.EPERM)]
-    if name == "clone":
-        block = [(0x20, 0, 0, 16), (0x45, 0, 1, 0x10000000), *block, (6, 0, 0, 0x7FFF0000)]
-    code += [(0x15, 0, len(block), here.numbers[name]), *block]
-code.append((6, 0, 0, 0x7FFF0000))
-kernel = Kernel(here.numbers)
-kernel.no_new_privileges()
-seccomp.install(kernel, b"".join(struct.pack("=HBBI", *one) for one in code))
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 @pytest.fixture
 def tasks(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file with one task."""
@@ -151,7 +133,7 @@ def read_rows(tasks: Path, suffix: str = "") -> list[tuple[str, str]]:
 
 @pytest.mark.skipif(machine() is None, reason="needs a machine that we know")
 def test_where_no_command_can_run_the_run_says_so_and_ends(ws: Path, tasks: Path) -> None:
-    words = [sys.executable, "-c", REFUSING, "fleet", "run", str(tasks), "-C", str(ws)]
+    words = [sys.executable, "-c", REFUSING + MAIN, "fleet", "run", str(tasks), "-C", str(ws)]
     done = subprocess.run([*words, "--width", "1"], capture_output=True, timeout=60, text=True, check=False)
     first, last = done.stderr.splitlines()
     assert first.startswith("worker: worker 1 is left out: Commands cannot be confined on this machine (")

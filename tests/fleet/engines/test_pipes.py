@@ -152,6 +152,18 @@ def test_an_engine_that_is_not_known_is_named(spec: str) -> None:
         open_engine(spec)
 
 
+def find_problems(ws: Path, spec: str) -> list[str]:
+    """What an engine says of nodes that it cannot use. With a second base they are not tried again."""
+    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
+    engine = open_engine(spec)
+    for _ in range(2):
+        with engine.open_pools(frozen, problems.append) as pools:
+            assert pools == []
+    engine.close()
+    frozen.close()
+    return problems
+
+
 SSH = """\
 #!/bin/sh
 case "$*" in
@@ -182,14 +194,7 @@ def test_a_host_that_cannot_be_used_is_said_in_one_sentence(
     program.write_text(SSH)
     program.chmod(0o755)
     monkeypatch.setattr(pipes, "_HELLO_SECONDS", seconds)
-    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
-    engine = open_engine(f"ssh:{host}")
-    for _ in range(2):  # with the second base it is not tried again
-        with engine.open_pools(frozen, problems.append) as pools:
-            assert pools == []
-    assert problems == [f"ssh:{host} is left out: {said}"]
-    engine.close()
-    frozen.close()
+    assert find_problems(ws, f"ssh:{host}") == [f"ssh:{host} is left out: {said}"]
 
 
 def test_a_fleet_without_nodes_says_why(node: Path, ws: Path) -> None:
@@ -234,14 +239,7 @@ def test_a_node_that_freezes_at_the_start_is_left_out(
     for name in ("_HELLO_SECONDS", "_ANSWER_SECONDS", "_UNPACK_SECONDS"):
         monkeypatch.setattr(pipes, name, 60.0 if host == "endless" else 0.3)
     (ws / "large").write_bytes(os.urandom(1 << 20))
-    frozen, problems = FrozenCopy(str(ws), None, 10**9), list[str]()
-    engine = open_engine(f"ssh:{host}")
-    for _ in range(2):  # with the second base it is not tried again
-        with engine.open_pools(frozen, problems.append) as pools:
-            assert pools == []
-    assert problems == [f"ssh:{host} is left out: {said}"]
-    engine.close()
-    frozen.close()
+    assert find_problems(ws, f"ssh:{host}") == [f"ssh:{host} is left out: {said}"]
 
 
 @pytest.fixture

