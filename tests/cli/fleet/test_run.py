@@ -16,6 +16,7 @@ import pytest
 
 from tests.host.models.chat.served import Served, call
 from tests.host.sandbox.refusing import REFUSING
+from tests.waiting import until
 from toolroll.cli.fleet.run import ResultLog
 from toolroll.fleet.report import draw, summarize
 from toolroll.fleet.tasks import CallRow, FleetResult
@@ -140,6 +141,17 @@ def test_where_no_command_can_run_the_run_says_so_and_ends(ws: Path, tasks: Path
     assert last == "worker: No worker is left: 1 task did not run."
     assert done.returncode == 1
     assert read_rows(tasks) == [("1", "error")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts without a namespace of its own")
+def test_the_leases_of_root_are_no_mounts_of_this_machine(ws: Path, tasks: Path, tmp_path: Path) -> None:
+    tasks.write_text('{"id": "1", "check": "touch begun; sleep 1"}')
+    words = [sys.executable, "-m", "toolroll", "fleet", "run", str(tasks), "-C", str(ws)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as child:
+        until(lambda: any("begun" in files for *_, files in os.walk(tmp_path / "cache")))
+        here = Path("/proc/self/mountinfo").read_text()
+    assert child.returncode == 0
+    assert str(tmp_path) not in here
 
 
 @pytest.mark.parametrize(

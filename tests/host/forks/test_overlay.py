@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from toolroll import Kit
+
 WITHIN = ["unshare", "--user", "--map-root-user", "--mount"]
 CODE = """
 import os, shutil, sys
@@ -53,3 +55,31 @@ def test_root_of_a_namespace_has_overlays_too(tmp_path: Path) -> None:
     ]
     assert sorted(one.name for one in (tmp_path / "copy").iterdir()) == ["a.txt", "link"]
     assert (tmp_path / "ws" / "sub" / "old.txt").exists()
+
+
+FORKING = """
+import sys
+from toolroll import Kit
+from toolroll.host.forks.overlay import separate_mounts
+separate_mounts()
+fork = Kit(sys.argv[1]).fork()
+assert fork.call("write", {"path": "b.txt", "content": "b"}).ok
+print(fork.kind, fork.workspace, f" {fork.workspace} " in open("/proc/self/mountinfo").read(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts without a namespace of its own")
+def test_separate_mounts_end_with_their_process(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = [sys.executable, "-c", FORKING, str(ws)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        kind, path, is_mounted = child.stdout.readline().split()
+        here = Path("/proc/self/mountinfo").read_text()
+        child.kill()
+    if kind != "overlay":
+        pytest.skip("no overlays here")
+    assert (is_mounted, path in here, os.listdir(path)) == ("True", False, [])
+    with Kit(ws) as kit, kit.fork():  # removes what the killed one has left
+        assert not os.path.exists(path)

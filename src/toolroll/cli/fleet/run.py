@@ -251,7 +251,9 @@ def _work(*, is_node: bool) -> int:
     import resource
 
     from toolroll import allow_overlays
+    from toolroll.host.forks.overlay import separate_mounts
 
+    separate_mounts()
     why = allow_overlays()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors

@@ -28,7 +28,9 @@ _DETACH = 2
 _COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that the kernel stamps files by
 _WHOLE = {f"{kind}.overlay.{name}" for kind in ("trusted", "user") for name in ("opaque", "redirect")}
 _ORIGIN = {"trusted.overlay.origin", "user.overlay.origin"}
-_NEW_USERS_AND_MOUNTS = 0x10000000 | 0x20000
+_NEW_MOUNTS = 0x20000
+_NEW_USERS_AND_MOUNTS = 0x10000000 | _NEW_MOUNTS
+_RECEIVE_ONLY = 0x4000 | 0x80000  # MS_REC, MS_SLAVE
 _CAPABILITIES_V3 = 0x20080522
 _ADMIN = 1 << 21
 _ALL = 0xFFFFFFFF
@@ -62,6 +64,18 @@ def _enter_namespace() -> None:
         with open(f"/proc/self/{name}", "wb") as file:
             file.write(text)
     _set_effective(0)  # files are opened with no more rights than before
+
+
+def separate_mounts() -> None:
+    """Keep what root mounts from now on for this process and those that it starts; without effect where that fails.
+
+    The mounts then end with the process, however it ends. They do not lengthen the machine's table of mounts, which the
+    kernel bounds and systemd reads at each change. It must be called before the process has other threads.
+    """
+    if sys.platform == "linux" and os.geteuid() == 0 and len(os.listdir("/proc/self/task")) == 1:
+        with suppress(OSError):
+            _kernel().call("unshare", _NEW_MOUNTS)
+            _kernel().call("mount", b"none\0", b"/\0", 0, _RECEIVE_ONLY, 0)
 
 
 def _can_mount() -> bool:
