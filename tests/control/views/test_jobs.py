@@ -25,7 +25,8 @@ def test_output_is_read_by_offset_and_the_model_sees_it_as_before(kit: Kit) -> N
     assert (row["id"], row["status"], row["terminal"]) == (id, "running", False)
     assert row["title"] == row["command"] == "printf 'one\\n'; read line; echo got $line; seq 20000"
     assert show(kit, "job_keys", {"id": id, "text": "it\n"})["ok"]
-    until(lambda: show(kit, "jobs", {})["jobs"][0]["status"] == "exited with 0")
+    until(lambda: show(kit, "job_output", {"id": id})["ended"])
+    assert show(kit, "jobs", {})["jobs"][0]["status"] == "exited with 0"
     text, after, ended = "", 4, False
     while not ended:
         part = show(kit, "job_output", {"id": id, "after": after})

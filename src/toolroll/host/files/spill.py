@@ -8,7 +8,7 @@ import threading
 import time
 
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.dir_entries import closing_fd
+from toolroll.host.runtime.dir_entries import closing_fd, reopen
 from toolroll.host.runtime.state import State
 
 PREFIX = "spill:"
@@ -122,7 +122,7 @@ def _renewed(folder: int, name: str) -> bool:
 def sweep(folder: int, room: int) -> int:
     """Remove what is older than some days, and the oldest of the rest until it fits the room; what is left then."""
     kept: list[tuple[float, int, str]] = []
-    with os.scandir(folder) as found:
+    with reopen(folder) as listed, os.scandir(listed) as found:
         for entry in found:
             with contextlib.suppress(FileNotFoundError):  # another session has swept it
                 kept.append((entry.stat().st_mtime, entry.stat().st_size, entry.name))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.versions import digest
-from toolroll.host.runtime.dir_entries import closing_fd
+from toolroll.host.runtime.dir_entries import closing_fd, reopen
 from toolroll.result import ErrorCode, ToolError
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,7 +71,9 @@ class TreeCopy:
 
     def copy(self, source: int, target: int, prefix: str = "") -> None:
         """Copy what is in one open folder into another."""
-        for name in sorted(os.listdir(source)):
+        with reopen(source) as listed:
+            names = sorted(os.listdir(listed))
+        for name in names:
             path = f"{prefix}{name}"
             with suppress(FileNotFoundError):  # it went meanwhile
                 self._copy_one(source, target, name, path)

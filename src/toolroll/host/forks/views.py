@@ -23,7 +23,7 @@ from toolroll.host.forks.tree_copy import (
     TreeCopy,
     open_folder,
 )
-from toolroll.host.runtime.dir_entries import closing_fd, open_dir
+from toolroll.host.runtime.dir_entries import closing_fd, open_dir, reopen
 
 ForkKind = Literal["overlay", "reflink", "copy"]
 
@@ -169,7 +169,9 @@ def find_node(folder: int, path: str) -> Node | None:
 
 def walk(folder: int, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Every path beneath an open folder, with its status; links are not followed."""
-    for name in os.listdir(folder):
+    with reopen(folder) as listed:
+        names = os.listdir(listed)
+    for name in names:
         path = f"{prefix}{name}"
         try:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -186,6 +188,5 @@ def beneath(folder: int, path: str) -> Iterator[str]:
     with (
         suppress(FileNotFoundError, NotADirectoryError),
         open_dir(folder, tuple(path.split("/"))) as here,
-        open_folder(".", here) as inner,
     ):
-        yield from (one for one, _ in walk(inner, f"{path}/"))
+        yield from (one for one, _ in walk(here, f"{path}/"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.dir_entries import closing_fd
+from toolroll.host.runtime.dir_entries import closing_fd, reopen
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
@@ -307,7 +307,7 @@ def _check_parts(root: Root, folder: tuple[str, ...]) -> None:
 
 def _others(root: Root) -> str:
     """The repositories right beneath the workspace, as a hint."""
-    with os.scandir(root.fd) as entries:
+    with reopen(root.fd) as top, os.scandir(top) as entries:
         names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))[:1000]
     found = [name for name in names if _is_repository(root, name)]
     return f", or give `files` in one of {', '.join(map(repr, found[:5]))}" if found else ""

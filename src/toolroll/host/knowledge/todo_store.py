@@ -11,6 +11,7 @@ import msgspec
 
 from toolroll.host.files.sessions import TODOS, session_file_name
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.dir_entries import reopen
 from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -70,7 +71,8 @@ class TodoFile:
 
 def _sweep(folder: int, but: str) -> None:
     """Delete the oldest lists, if there are too many, and what killed processes left."""
-    names = os.listdir(folder)
+    with reopen(folder) as listed:
+        names = os.listdir(listed)
     lists = [name for name in names if name.endswith(_SUFFIX) and name != but]
     gone = [name for name in names if name.startswith(".")]
     if len(lists) >= _MAX_LISTS:

@@ -81,6 +81,13 @@ def closing_fd(fd: int) -> Iterator[int]:
 
 
 @contextmanager
+def reopen(folder: int) -> Iterator[int]:
+    """An open folder once more, to list it: threads that list one descriptor share how far they are, and miss names."""
+    with closing_fd(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)) as fd:
+        yield fd
+
+
+@contextmanager
 def open_dir(root: int, parts: Parts) -> Iterator[int]:
     """A descriptor of the folder at `parts` beneath `root`, to reach its entries by; OSError if links lead there."""
     fd = os.dup(root)

@@ -17,6 +17,7 @@ from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathStat
 from toolroll.host.files.journal.packs import PACK, ContentPacks
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
+from toolroll.host.runtime.dir_entries import reopen
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import common_ends
@@ -102,7 +103,7 @@ class Blobs:
     def sweep(self) -> None:
         """Let the oldest contents go when there are too many."""
         folder = self._folder()
-        with os.scandir(folder) as found:
+        with reopen(folder) as listed, os.scandir(listed) as found:
             kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
         total = sum(size for _, size, _ in kept)
         needed = self.needed() if total > _MOST_BYTES else ()
@@ -266,7 +267,9 @@ class JournalLog:
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
         folder = self._state.folder(_PENDING)
-        for name in sorted(os.listdir(folder)):
+        with reopen(folder) as listed:
+            names = sorted(os.listdir(listed))
+        for name in names:
             with (
                 contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
                 PendingSteps.left(folder, name) as call,

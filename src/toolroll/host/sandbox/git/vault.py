@@ -316,7 +316,7 @@ class KeptObjects(_Kept):
     def refresh(self, deadline: float) -> None:
         """Keep what has come since the last time; what there is no time for is kept the next time."""
         first, self.whole = not self._stored, False
-        self._stored = self._stored or set(os.listdir(self._store))
+        self._stored = self._stored or self._list_stored()
         try:
             with open_dir(self._root, (*self._repository, "objects")) as path, _open_folder(path, ".") as top:
                 there = sorted((name for name in os.listdir(top) if _FOLDERS.fullmatch(name)), reverse=True)
@@ -334,7 +334,7 @@ class KeptObjects(_Kept):
             self._prune()
 
     def load(self) -> None:
-        self._stored, self._folders = set(os.listdir(self._store)), {}
+        self._stored, self._folders = self._list_stored(), {}
         for name in self._stored:
             folder, inside = (_PACK, name) if name.startswith(_PACK) else (name[:2], name[2:])
             self._folders.setdefault(folder, _Folder()).names.add(inside)
@@ -364,6 +364,10 @@ class KeptObjects(_Kept):
             )
         return said
 
+    def _list_stored(self) -> set[str]:
+        with _open_folder(self._store, ".") as store:  # commands that list one descriptor at once miss names
+            return set(os.listdir(store))
+
     def _keep(self, top: int, name: str, folder: _Folder, deadline: float) -> bool:
         """Keep the files of one folder; False if there was no time for all."""
         with _open_folder(top, name) as source:
@@ -389,7 +393,7 @@ class KeptObjects(_Kept):
         for name in self._stored - known:
             if os.stat(name, dir_fd=self._store, follow_symlinks=False).st_ctime < latest:
                 os.unlink(name, dir_fd=self._store)
-        self._stored &= known | set(os.listdir(self._store))
+        self._stored &= known | self._list_stored()
 
     def _needed(self, top: int, gone: dict[str, set[str]]) -> dict[str, set[str]]:
         """Those of the files that are gone whose objects no pack holds now."""
