@@ -316,7 +316,7 @@ def test_bombs(make: Callable[[], bytes], path: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("count", "bounds", "message"),
     [
-        (500_000, replace(limits.DOCUMENT, cpu=1, unit=0), "takes too long"),
+        (1_500_000, replace(limits.DOCUMENT, cpu=1, unit=0, memory=1 << 30), "takes too long"),
         (300_000, replace(limits.DOCUMENT, memory=24 << 20), "takes too much memory"),
         (1_000, replace(limits.DOCUMENT, seconds=0.02), "takes too long"),
     ],
