@@ -103,6 +103,7 @@ def recipe(*words: str, **environment: str) -> str:
     """What make would run, without running it."""
     command = ["make", "--dry-run", "--always-make", *words]
     own = {**os.environ, "MAKEFLAGS": "", "MAKELEVEL": "0", **environment}
+    own.pop("PYTHON", None)  # of `make test PYTHON=...`: it would remove the environment of another Python
     return subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout
 
 

@@ -62,7 +62,7 @@ def test_a_lease_reads_and_changes_no_other_one(leases: tuple[Lease, Lease]) -> 
 def test_a_lease_ends_no_program_of_another_one_and_reaches_no_server(leases: tuple[Lease, Lease]) -> None:
     first, second = leases
     pid, port = run(first, "cat server.txt").split()
-    reach = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5); print('reached')"
+    reach = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5); print('rea' 'ched')"  # an error shows the code
     assert "reached" in run(first, f'{sys.executable} -c "{reach}"')
     seen = find_servers()
     assert seen
