@@ -87,13 +87,14 @@ def _show_progress() -> Progress:
     """One line that is written over on a terminal; elsewhere a line from time to time."""
     terminal = sys.stderr.isatty()
     began = last = time.monotonic()
+    shown = 0.0
 
     def show(done: float, total: float | None, note: str) -> None:
-        nonlocal last
+        nonlocal last, shown
         now = time.monotonic()
-        if not done or not total or (not terminal and done < total and now - last < _REPORT_SECONDS):
+        if done == shown or not total or (not terminal and done < total and now - last < _REPORT_SECONDS):
             return
-        last = now
+        last, shown = now, done
         rest = (total - done) * (now - began) / done
         bar = "#" * round(30 * done / total)
         end = "\n" if done >= total or not terminal else ""
