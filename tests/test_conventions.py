@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.purity import ALLOWED, find_impure_imports
 from toolroll import tools as builtin
 from toolroll.registry import discover
 
@@ -114,6 +115,24 @@ def test_only_the_host_touches_the_world(trees):
         return [name for name, _ in calls(tree) if name.startswith(HANDS) and name != "opener"]
 
     assert broken(trees, hands, HANDLESS) == {}
+    pure = [module for module in MODULES if module.relative_to(SOURCE).parts[0] in ALLOWED]
+    assert broken(trees, find_impure_imports, pure) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import sqlite3",
+        "import linecache",
+        "import importlib",
+        "from toolroll.host import requirement",
+        "__import__('os')",
+    ],
+)
+@pytest.mark.parametrize("room", ["text/lines.py", "policy/paths.py"])
+def test_pure_code_imports_only_what_is_listed(room, line):
+    assert find_impure_imports(SOURCE / room, ast.parse("import re\nfrom toolroll.result import ToolError")) == []
+    assert find_impure_imports(SOURCE / room, ast.parse(line)) != []
 
 
 FORBIDDEN = (
