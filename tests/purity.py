@@ -89,10 +89,10 @@ def _notice(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _find_pure_caller(frame: FrameType | None) -> str | None:
-    """The pure code that an event comes from; None where it is another's, or an import's, which reads files rightly."""
+    """The pure code that an event comes from; None where it is another's, or an import's, which may read files."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith("<frozen importlib"):
+        if name.startswith("<frozen importlib") or name.endswith("/pkgutil.py"):
             return None
         if name.startswith(str(SOURCE)):
             return f"{name.removeprefix(str(SOURCE))}:{frame.f_lineno}" if name.startswith(_PURE_ROOMS) else None
