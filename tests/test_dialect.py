@@ -270,18 +270,18 @@ def test_one_name_cannot_have_two_types_in_a_bundle():
     ],
 )
 def test_speech_uses_the_words_of_the_dialect(bundle, said, shown):
-    assert DialectWording(lambda: [bundle]).message(said, bundle.actions["read"]) == shown
+    assert DialectWording(lambda _: [bundle]).message(said, bundle.actions["read"]) == shown
 
 
 def test_speech_makes_the_calls_of_the_dialect(bundle):
-    speech = DialectWording(lambda: [bundle])
+    speech = DialectWording(lambda _: [bundle])
     assert speech.suggestion(Suggestion("show", {"path": "a", "offset": 3})) == Suggestion(
         "file", {"action": "read", "path": "a", "start": 3}
     )
 
 
 def test_speech_suggests_nothing_that_cannot_be_called(bundle):
-    speech = DialectWording(lambda: [bundle])
+    speech = DialectWording(lambda _: [bundle])
     assert speech.suggestion(Suggestion("show", {"path": "a", "limit": 3})) is None
     assert speech.suggestion(Suggestion("other", {})) is None
 

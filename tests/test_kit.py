@@ -485,15 +485,23 @@ def test_a_call_may_begin_in_another_folder(kit, put):
     assert kit.context().files.read("a.txt").text == "outer\n"
 
 
-def test_a_kit_imports_its_tools_when_it_is_entered_not_when_it_is_made(tmp_path):
-    code = (
-        "import sys; from toolroll import Kit\n"
-        "def there(): print(any(one.startswith('toolroll.tools.files.') for one in sys.modules))\n"
-        f"kit = Kit({str(tmp_path)!r}, state_dir={str(tmp_path / 'state')!r}); there()\n"
-        "with kit: there()"
-    )
+def test_a_kit_imports_the_tools_that_are_called_and_no_others(tmp_path):
+    """Also when it is entered, and for the first answers that suggest a call or advise a tool."""
+    (tmp_path / "long.py").write_text("x = 1\n" * 5000)
+    code = f"""
+import sys
+from toolroll import Kit
+def count(): return len([one for one in sys.modules if one.startswith("toolroll.")])
+def tools(): return sorted(one.split(".", 2)[2] for one in sys.modules if one.count(".") > 2 and "toolroll.tools." in one)
+kit = Kit({str(tmp_path)!r}, state_dir={str(tmp_path / "state")!r}, mcp={{}})
+made = count()
+with kit:
+    print(count() - made, *tools())
+    print(kit.call("read", {{"path": "long.py"}}).meta["next"]["name"], *tools())
+    print("`ls`" in kit.call("read", {{"path": "."}}).text, *tools())
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
+    assert done.stdout.splitlines() == ["0", "read files.read", "True files.ls files.read"]
 
 
 def test_the_approver_of_a_call_answers_its_questions_where_the_kit_has_none(open_kit, ws):

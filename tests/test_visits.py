@@ -38,6 +38,8 @@ def count_visited(kit, tool, arguments):
 def made(ws, put, tmp_path):
     put({"README.md": "# one\n", "a.py": "class Kit:\n    pass\n", ".git/HEAD": "ref: refs/heads/main\n"})
     with Kit(ws, state_dir=tmp_path / "state", policy=Policy()) as kit:
+        for tool, given in (("edit", {"old": "a", "new": "b"}), ("grep", {"pattern": "a"})):
+            assert not kit.call(tool, {"path": "absent", **given}).ok  # imports the tool and builds its steps
         yield kit
 
 

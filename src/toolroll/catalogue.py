@@ -138,9 +138,12 @@ class Catalogue:
 
     def hidden(self, choice: Choice | None = None) -> list[Entry]:
         """The entries that a model is not shown at first, by this choice or by that of the kit."""
+        return [entry for entry in self._entries() if self.is_hidden(entry, choice)]
+
+    def is_hidden(self, entry: Entry, choice: Choice | None = None) -> bool:
+        """Whether a model is not shown this entry at first."""
         choice = choice or self._choice
-        known = (entry for entry in self._entries() if not entry.pinned)
-        return [entry for entry in known if choice == "lazy" or (choice == "core" and entry.rare)]
+        return not entry.pinned and (choice == "lazy" or (choice == "core" and entry.rare))
 
     def shown(self, choice: Choice | None = None, *, hinted: bool = False) -> list[Entry]:
         """The entries that a model is shown, with those that lead to the others, if there are others."""

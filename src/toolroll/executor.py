@@ -86,13 +86,6 @@ class Executor:
         self._around: tuple[Step, ...] = (Authorization(guard), *steps)
         self._chains = _Chains(self._around)
 
-    def prepare(self) -> None:
-        """Do what the first call of each tool would wait for: import it, and build the steps around it."""
-        for entry in self.entries.values():
-            if isinstance(entry, View):
-                self._called[entry.name] = entry
-                self._chains[entry]
-
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
         started = perf_counter()

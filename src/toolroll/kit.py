@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
@@ -195,11 +195,18 @@ class Kit(ProgramCalls):
 
     def _make_wording(self, choice: str) -> DialectWording:
         """For a model that is shown this choice of tools; empty for that of the kit."""
+        by_choice = resolve_choice(choice, "all") if choice else None
+        return DialectWording(self._entries_with, partial(self._catalogue.is_hidden, choice=by_choice), CALL)
 
-        def hidden() -> set[str]:
-            return {one.name for one in self._catalogue.hidden(resolve_choice(choice, "all") if choice else None)}
-
-        return DialectWording(self._allowed, hidden, CALL)
+    def _entries_with(self, tool: str) -> Iterator[Entry]:
+        """The entries that may be called and may have this tool. Those of our other tools are not imported for it."""
+        lazy = _native() if self.dialect.entries is None else {}
+        effects = MODES[self.mode] & ~self.policy.deny
+        for name in self._entries:
+            if name == tool or name not in lazy or name in self._added:
+                entry = self._entries[name].within(effects)
+                if entry is not None:
+                    yield entry
 
     @property
     def registry(self) -> Registry[View | Bundle]:
@@ -435,7 +442,7 @@ class Kit(ProgramCalls):
         """Call a tool of ours, also where the dialect does not have it."""
         view = View(tool.name, tool, {one.name: one.name for one in tool.parameters})
         arguments = {name: value for name, value in given.items() if value is not None}
-        wording = DialectWording(lambda: [view])
+        wording = DialectWording(lambda _: [view])
         executor = self._executor_of({tool.name: view}, lambda _: wording)
         return executor.call(tool.name, arguments, self.context(message=message))
 
@@ -464,9 +471,6 @@ class Kit(ProgramCalls):
         self._services.close()
 
     def __enter__(self) -> Self:
-        """Import the tools and the search: a kit that is entered is about to show them, and no call waits then."""
-        self._executor.prepare()
-        self._services.prepare()
         return self
 
     def __exit__(self, *_: object) -> None:

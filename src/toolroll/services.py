@@ -314,11 +314,6 @@ class Services:
             one.after for event, one in made if event == "after"
         ]
 
-    def prepare(self) -> None:
-        """Open what nearly every session uses."""
-        _ = self.search.grep
-        _ = self.verdicts and self.verdicts.judge
-
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
 
 from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.registry import modules_in
@@ -23,25 +22,25 @@ class DialectWording:
     """Speaks of the tools that a model can call, in its words: others are left out of what is said."""
 
     def __init__(
-        self, entries: Callable[[], Iterable[Entry]], hidden: Callable[[], Collection[str]] = tuple, relay: str = ""
+        self,
+        find_entries: Callable[[str], Iterable[Entry]],
+        is_hidden: Callable[[Entry], bool] = lambda _: False,
+        relay: str = "",
     ) -> None:
-        """`entries`: those that may be called; `hidden`: the names of those that are called through `relay`."""
-        self._entries = entries
-        self._hidden_names = hidden
+        """`find_entries`: those that may be called and may have the tool of this name; hidden ones by `relay`."""
+        self._find_entries = find_entries
+        self._is_hidden = is_hidden
         self._relay = relay
+        self._found: dict[str, tuple[Entry, View, str | None] | None] = {}
 
-    @cached_property
-    def _hidden(self) -> Collection[str]:
-        return self._hidden_names()
-
-    @cached_property
-    def _tools(self) -> dict[str, tuple[Entry, View, str | None]]:
-        """By the tools' own names. Made when something is to be said: it needs every tool."""
-        tools: dict[str, tuple[Entry, View, str | None]] = {}
-        for entry in sorted(self._entries(), key=lambda one: one.name in self._hidden):
-            for action, view in _actions(entry).items():
-                tools.setdefault(view.tool.name, (entry, view, action or None))
-        return tools
+    def _find(self, tool: str) -> tuple[Entry, View, str | None] | None:
+        """How a tool, by its own name, is called here. Only what may have it is looked at: others are not imported."""
+        if tool not in self._found:
+            entries = sorted(self._find_entries(tool), key=self._is_hidden)
+            rows = ((entry, *row) for entry in entries for row in _actions(entry).items())
+            calls = ((entry, view, action or None) for entry, action, view in rows if view.tool.name == tool)
+            self._found[tool] = next(calls, None)
+        return self._found[tool]
 
     def message(self, text: str, view: View | None) -> str:
         """The text with `backticked` names of tools and parameters as they are called here; `tool.parameter` is one
@@ -55,7 +54,7 @@ class DialectWording:
             word = match[1]
             if word in names:
                 return f"`{names[word]}`"
-            return self._called(word) if word in self._tools else self._elsewhere(word) or match[0]
+            return self._called(word) or self._elsewhere(word) or match[0]
 
         if "`" in text:
             said, line, rest = text.partition("\n")
@@ -65,35 +64,38 @@ class DialectWording:
     def _absent(self, view: View | None, names: Mapping[str, str], said: str) -> frozenset[str]:
         """The tools, the parameters of this one and those of others in the text that a model cannot use here."""
         hidden = {one.name for one in view.tool.parameters} - names.keys() if view else set()
-        tools = modules_in("toolroll.tools").keys()
-        others = {word for word in _QUOTED.findall(said) if word.partition(".")[0] in tools and "." in word}
-        hidden |= {word for word in others if self._elsewhere(word) is None}
-        return frozenset(tools - self._tools.keys() | hidden) - names.keys()
+        known = modules_in("toolroll.tools")
+        tools = {word for word in _QUOTED.findall(said) if word.partition(".")[0] in known}
+        absent = {word for word in tools if (self._elsewhere(word) if "." in word else self._called(word)) is None}
+        return frozenset(absent | hidden) - names.keys()
 
     def _elsewhere(self, word: str) -> str | None:
         """What `tool.parameter` is called here; None when it is not there."""
-        tool, _, parameter = word.partition(".")
-        name = self._tools[tool][1].names().get(parameter) if tool in self._tools else None
+        tool, dot, parameter = word.partition(".")
+        found = self._find(tool) if dot else None
+        name = found[1].names().get(parameter) if found is not None else None
         return f"`{name}` of {self._called(tool)}" if name is not None else None
 
-    def _called(self, tool: str) -> str:
-        """What a tool is called here, with its action if it is one of several."""
-        entry, view, action = self._tools[tool]
+    def _called(self, tool: str) -> str | None:
+        """What a tool is called here, with its action if it is one of several; None when it is not there."""
+        if (found := self._find(tool)) is None:
+            return None
+        entry, view, action = found
         views = [one for one in entry.views() if one.tool is view.tool]
         called = f"`{entry.name}` (action `{action}`)" if action and len(views) == 1 else f"`{entry.name}`"
-        return f"`{self._relay}` of {called}" if entry.name in self._hidden else called
+        return f"`{self._relay}` of {called}" if self._is_hidden(entry) else called
 
     def suggestion(self, call: Suggestion) -> Suggestion | None:
         """A call of a tool as the model would make it here; None when it cannot."""
-        if call.name not in self._tools:
+        if (found := self._find(call.name)) is None:
             return None
-        entry, view, action = self._tools[call.name]
+        entry, view, action = found
         arguments = view.present(call.arguments)
         if arguments is None:
             return None
         if isinstance(entry, Bundle):
             arguments = {entry.selector: action, **arguments}
-        if entry.name in self._hidden:
+        if self._is_hidden(entry):
             return Suggestion(self._relay, {"name": entry.name, "arguments": arguments})
         return Suggestion(entry.name, arguments)
 

@@ -1,3 +1,7 @@
+import json
+import subprocess
+import sys
+
 from toolroll.cli import tool_list_cache
 from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
 from toolroll.kit import Kit
@@ -32,8 +36,28 @@ def test_only_the_newest_lists_are_kept(tmp_path, monkeypatch):
 
 def test_the_package_has_the_lists_of_its_own_dialects(tmp_path):
     with Kit(tmp_path, "pigo", state_dir=tmp_path / "state", mcp={}) as kit:
-        assert ShippedToolLists("pigo").load() == list_tools(kit)
-    assert ShippedToolLists("another").load() is None
+        assert ShippedToolLists("pigo", bool).load() == list_tools(kit)
+        assert ShippedToolLists("pigo", bool).fits(kit)
+        assert not ShippedToolLists("native", bool).fits(kit)
+    assert ShippedToolLists("another", bool).load() is None
+
+
+def test_a_server_imports_no_tools_to_compare_them_with_the_lists_of_the_package(ws, env):
+    (ws / "a.txt").write_text("a\n")
+    rows = [{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}]
+    rows += [
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "read", "arguments": {"path": "a.txt"}}}
+    ]
+    code = """
+import sys
+from toolroll.cli import main
+main(["mcp"])
+print(*(one for one in sys.modules if one.startswith("toolroll.tools.") and one.count(".") > 2), file=sys.stderr)
+"""
+    argv, given = [sys.executable, "-c", code], "".join(f"{json.dumps(one)}\n" for one in rows)
+    done = subprocess.run(argv, cwd=ws, env=env, input=given, capture_output=True, text=True, check=True, timeout=60)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+    assert done.stderr.split() == ["toolroll.tools.files.read"]
 
 
 def test_a_server_lists_the_tools_of_the_package_before_it_knows_its_folder(toolroll, tmp_path):

@@ -156,6 +156,9 @@ class Store:
     def save(self, tools):
         self.saved.append(tools)
 
+    def fits(self, _kit):
+        return False
+
 
 @pytest.mark.parametrize("old", [None, {"": [{"name": "old"}]}], ids=["no list", "an old list"])
 def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path, old):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolroll.mcp.kit_backend import KitBackend, ToolListStore
 
 _CHOICES = ("all", "core", "lazy")
+_DEFAULT_OPTIONS: tuple[Any, ...] = ("code", None, "standard", False, [], "")
 
 
 def run(args: Namespace) -> int:
@@ -151,15 +152,24 @@ def _open_control(caller: Caller | None) -> ControlServer:
 def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:
     """The list in the package where nothing changes it, else that of the last run with the same options."""
     from toolroll.cli.tool_list_cache import ShippedToolLists, ToolListCache
-    from toolroll.host.plugin_sources import find_plugins
     from toolroll.host.runtime import user_folders
 
-    plugins = find_plugins(workspace, settings.plugins)
-    servers = _servers_stamp(settings.mcp)
-    options = (settings.mode, chosen, settings.policy, settings.code_mode)
-    if (plugins, servers, *options) == ([], "", "code", None, "standard", False):
-        return ShippedToolLists(settings.dialect)
-    return ToolListCache(user_folders.state_dir(), settings.dialect, *map(str, options), str(plugins), servers)
+    options = _list_options(settings, chosen, workspace)
+    if options == _DEFAULT_OPTIONS:
+        return ShippedToolLists(settings.dialect, _has_defaults)
+    return ToolListCache(user_folders.state_dir(), settings.dialect, *map(str, options))
+
+
+def _has_defaults(kit: Kit) -> bool:
+    return _list_options(kit.settings, kit.settings.tools, kit.workspace) == _DEFAULT_OPTIONS
+
+
+def _list_options(settings: Settings, chosen: Any, workspace: str) -> tuple[Any, ...]:
+    """What a list of tools depends on besides the dialect."""
+    from toolroll.host.plugin_sources import find_plugins
+
+    own = settings.mode, chosen, settings.policy, settings.code_mode
+    return *own, find_plugins(workspace, settings.plugins), _servers_stamp(settings.mcp)
 
 
 def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:

@@ -1,8 +1,8 @@
 """Tool lists that a client gets at once, while the kit opens in the background: shipped, or cached by the last run.
 
 The package ships the lists of its dialects with default options. Every other list is cached; the key includes the
-state of the package's files, so that a new tool is seen at once. The opened kit is compared with the list, and the
-client is notified if they differ.
+state of the package's files, so that a new tool is seen at once. A kit that is opened with other options than the list
+was chosen for is compared with it, and the client is notified if they differ.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolroll.mcp.kit_backend import ToolLists
+
+if TYPE_CHECKING:
+    from toolroll.kit import Kit
 
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mcp", "tool_lists.json")
 _FOLDER = "listed"
@@ -30,8 +35,10 @@ class DialectLists(msgspec.Struct):
 class ShippedToolLists:
     """The lists in the package, written by `make docs`."""
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, has_defaults: Callable[[Kit], bool]) -> None:
+        """`has_defaults`: whether nothing of a kit's settings changes what it shows in its dialect."""
         self._dialect = dialect
+        self._has_defaults = has_defaults
 
     def load(self) -> ToolLists | None:
         """The lists of the dialect, or None for one that is not our own."""
@@ -47,7 +54,10 @@ class ShippedToolLists:
         return {choice: [tools[name] for name in names] for choice, names in kept.lists.items()}
 
     def save(self, tools: ToolLists) -> None:
-        """Nothing to store: lists that differ are those of a changed source tree."""
+        """Nothing to store: lists that differ are those of another folder's settings."""
+
+    def fits(self, kit: Kit) -> bool:
+        return kit.dialect.name == self._dialect and self._has_defaults(kit)
 
 
 class ToolListCache:
@@ -68,6 +78,9 @@ class ToolListCache:
         except (OSError, msgspec.DecodeError):  # the cache is only for speed
             return None
         return found or None
+
+    def fits(self, _kit: Kit) -> bool:
+        return False
 
     def save(self, tools: ToolLists) -> None:
         """Store the lists; without it the next run only takes longer to start."""

@@ -51,6 +51,9 @@ class ToolListStore(Protocol):
 
     def save(self, tools: ToolLists) -> None: ...
 
+    def fits(self, kit: Kit) -> bool:
+        """Whether what was loaded is what this kit shows, as can be seen without its tools."""
+
 
 class WorkspaceRefusedError(ToolError):
     """The server's folder cannot be a workspace; the client can still name another one."""
@@ -341,6 +344,8 @@ class KitBackend:
 
     def _compare_tools(self, kit: Kit) -> None:
         """Notify the watchers when the tools differ from the list given before the kit was open."""
+        if self._listed is not None and self._tool_list is not None and self._tool_list.fits(kit):
+            return
         tools = list_tools(kit)
         if self._listed is not None and self._listed != tools:
             self._notify("tools")

@@ -97,7 +97,7 @@ class _Run:
 def _translate(own: Kit, other: Kit, name: str, arguments: Any) -> Suggestion | None:
     """The call as a model would make it in another dialect; None if it cannot."""
     meant = _bind(own, name, arguments)
-    found = meant and DialectWording(other.entries).suggestion(meant)
+    found = meant and DialectWording(lambda _: other.entries()).suggestion(meant)
     there = found and _bind(other, found.name, found.arguments)
     if meant is None or there is None or there.name != meant.name:
         return None
