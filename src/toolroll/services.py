@@ -121,6 +121,7 @@ class Services:
         self.open_fork_kit: Callable[[Fork, int], Any] | None = None
         """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
+            closing.callback(self.taint.close)
             place = None if state_dir is None else os.fspath(state_dir)
             self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
             self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from toolroll.policy import secrets
 from toolroll.policy.secrets import Redaction, has_shape, is_secret, may_set
 
 
@@ -85,6 +86,13 @@ def test_secret_by_value(value):
 @pytest.mark.parametrize("value", PLAIN_VALUES)
 def test_plain_by_value(value):
     assert is_secret("THING", value) is False
+
+
+@pytest.mark.parametrize("value", [*SECRET_VALUES, *PLAIN_VALUES])
+@pytest.mark.parametrize("text", ["{}", "é é: '{}'\n", "a-{} {}", "x" * 5000 + "\n12:{}"])
+def test_shapes_are_recognised_in_any_text(value, text):
+    whole = text.format(value, value)
+    assert has_shape(whole) is (secrets._SHAPES.search(whole) is not None)
 
 
 def test_forty_characters_without_a_word_are_a_secret_and_what_is_not_base64_is_none():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -225,14 +226,44 @@ def test_the_question_is_about_the_whole_call() -> None:
     assert asked == [ApprovalRequest("send", Effect.NETWORK, {"text": "x"}, reason)]
 
 
-def test_results_wait_to_be_scanned_until_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_WAITING_CHARACTERS", 4)
+def test_a_call_waits_for_no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[tuple[int, str]] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def scan(text: str) -> bool:
+        scanned.append((len(text), threading.current_thread().name))
+        begun.set()
+        return not go_on.wait(20)
+
+    monkeypatch.setattr("toolroll.policy.secrets.holds_secret", scan)
     taint = Taint(Guard(Policy(), "code"))
-    waiting = []
-    for text in ("1234", "5", "6789"):
-        taint.notice_result(Effect.READ, ["a"], {}, text)
-        waiting.append(len(taint._waiting))
-    assert waiting == [1, 0, 1]
+    for _ in range(300):
+        taint.notice_result(Effect.READ, ["a"], {}, "x" * 9_000)
+    assert begun.wait(20)
+    taint.notice_result(Effect.READ, ["a"], {}, "y" * 2_000_000)  # while a piece is scanned
+    go_on.set()
+    assert taint.source == ""
+    assert sum(size for size, _ in scanned) >= 300 * 9_000 + 2_000_000
+    assert max(size for size, _ in scanned) <= module._PIECE_CHARACTERS + module._OVERLAP_CHARACTERS
+    assert scanned[0][1] == "toolroll secrets"
+
+
+def test_results_that_arrive_without_a_pause_are_scanned_a_piece_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_QUIET_S", 1000)
+    monkeypatch.setattr(module, "_MAX_WAITING_CHARACTERS", 100_000)
+    taint = Taint(Guard(Policy(), "code"))
+    for _ in range(100):
+        taint.notice_result(Effect.READ, ["a"], {}, "x" * 9_000)
+    assert taint._size <= 100_000
+    taint.close()
+    assert taint.source == ""
+
+
+@pytest.mark.parametrize("at", [0, module._PIECE_CHARACTERS - 20, 3 * module._PIECE_CHARACTERS - 1, 100_000])
+def test_a_secret_anywhere_in_a_long_text(at: int) -> None:
+    taint = Taint(Guard(Policy(), "code"))
+    taint.notice_result(Effect.READ, ["a"], {}, "a b\n" * (at // 4) + f"\n{KEY}" + "a b\n" * 9_000)
+    assert taint.source == "A text that looks like a secret"
 
 
 def test_values_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

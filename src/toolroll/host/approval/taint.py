@@ -6,7 +6,10 @@ The rules for both are imported when something is about to be sent: most session
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -17,7 +20,10 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, ToolError
 
-_MAX_WAITING_CHARACTERS = 1 << 20  # of results that are not scanned yet
+_WAITING_CHARACTERS = 1 << 18  # of results that are not scanned yet, above which a thread scans them
+_MAX_WAITING_CHARACTERS = 1 << 23  # above which each call scans a piece too
+_PIECE_CHARACTERS, _OVERLAP_CHARACTERS = 1 << 14, 1 << 12
+_QUIET_S = 0.05  # without a result, after which no call is taken to be in flight
 _MAX_VALUES = 2_000
 
 
@@ -38,15 +44,24 @@ SentT = TypeVar("SentT", bound=OutgoingRequest)
 
 
 class Taint:
-    """The secrets that one kit has read. Results are queued and scanned only when something is about to be sent."""
+    """The secrets that one kit has read. Results are queued, and scanned in pieces while no call is in flight."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._lock = threading.Lock()
-        self._waiting: list[tuple[Callable[[], str], str]] = []
+        self._lock = threading.Lock()  # of the queue; nothing is scanned while it is held
+        self._scanning = threading.Lock()
+        self._waiting: deque[_Shown] = deque()
         self._size = 0
+        self._kept_at = 0.0
+        self._thread: threading.Thread | None = None
         self._source = ""
         self._values: set[str] = set()
+
+    def close(self) -> None:
+        """Forget what waits to be scanned."""
+        with self._lock:
+            self._waiting.clear()
+            self._size = 0
 
     def notice_files(self, paths: Iterable[str]) -> None:
         """Record files whose contents are about to be shown."""
@@ -99,29 +114,51 @@ class Taint:
     @property
     def source(self) -> str:
         """The first secret that was read, in words; empty if none was."""
-        with self._lock:
-            self._scan()
-            return self._source
+        while self._scan_piece():
+            pass
+        return self._source
 
     def _keep(self, find_source: Callable[[], str], text: str) -> None:
         with self._lock:
-            self._waiting.append((find_source, text))
+            self._waiting.append(_Shown(find_source, text))
             self._size += len(text)
-            if self._size > _MAX_WAITING_CHARACTERS:
-                self._scan()
+            self._kept_at = time.monotonic()
+            if self._size > _WAITING_CHARACTERS and self._thread is None:
+                self._thread = threading.Thread(target=self._scan_while_quiet, name="toolroll secrets", daemon=True)
+                self._thread.start()
+        if self._size > _MAX_WAITING_CHARACTERS:
+            self._scan_piece()
 
-    def _scan(self) -> None:
+    def _scan_while_quiet(self) -> None:
+        waits = True
+        while waits:
+            time.sleep(max(0.0, self._kept_at + _QUIET_S - time.monotonic()))
+            waits = time.monotonic() < self._kept_at + _QUIET_S or self._scan_piece()
+            with self._lock:
+                if not (waits := waits and bool(self._waiting)):
+                    self._thread = None
+
+    def _scan_piece(self) -> bool:
+        """Look for secrets in the next piece; False if there is none."""
         from toolroll.policy.secrets import holds_secret
         from toolroll.policy.taint import values_in
 
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        for find_source, text in waiting:
-            source = find_source()
-            if not source and not holds_secret(text):
-                continue
-            self._source = self._source or source or "A text that looks like a secret"
-            if len(self._values) < _MAX_VALUES:
-                self._values |= values_in(text)
+        with self._scanning:  # pieces are scanned in their order: the first secret is the one that is named
+            with self._lock:
+                if not self._waiting:
+                    return False
+                shown, at = self._waiting[0], self._waiting[0].scanned
+                shown.scanned += _PIECE_CHARACTERS
+                self._size -= len(shown.text[at : shown.scanned])
+                if shown.scanned >= len(shown.text):
+                    self._waiting.popleft()
+            piece = shown.text[at : shown.scanned + _OVERLAP_CHARACTERS]
+            shown.source = shown.source or (shown.find_source() if not at else "")
+            if shown.source or holds_secret(piece):
+                self._source = self._source or shown.source or "A text that looks like a secret"
+                if len(self._values) < _MAX_VALUES:
+                    self._values |= values_in(piece)
+        return True
 
     def _require(self, call: Call, source: str, objection: str) -> None:
         """Ask for something that could carry a secret out; without an objection there is nothing to ask."""
@@ -129,6 +166,17 @@ class Taint:
             return
         why = f"{source} was read in this session, and {objection}"
         self._guard.require(ApprovalRequest(call.name, Effect.NETWORK, call.arguments, why))
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What a call has shown."""
+
+    find_source: Callable[[], str]
+    """The secret file that it comes from, in words; empty if there is none."""
+    text: str
+    scanned: int = 0
+    source: str = ""
 
 
 def _secret_source(paths: Iterable[str], arguments: Mapping[str, Any] | None) -> str:
