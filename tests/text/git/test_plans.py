@@ -6,17 +6,20 @@ from toolroll.policy.git import judge
 from toolroll.result import ToolError
 from toolroll.text.git.changes import Diff
 from toolroll.text.git.plans import make_plan
-from toolroll.text.git.requests import GitCommand, GitOutput, GitRequest
+from toolroll.text.git.requests import GitCommand, GitOutput, GitRequest, WorkingFile
 
 
 def driven(asked, answers=None):
     """Every command of a plan when git prints nothing, and what became of it."""
-    made, running = [], make_plan(asked)
+    made, running, answer = [], make_plan(asked), None
     try:
-        made.append(next(running))
         while True:
-            words = made[-1].words
-            made.append(running.send((answers or {}).get(words[0], GitOutput(EMPTY.get(words[0], "")))))
+            yielded = running.send(answer)
+            if isinstance(yielded, WorkingFile):
+                answer = GitOutput("", "", 1)
+                continue
+            made.append(yielded)
+            answer = (answers or {}).get(yielded.words[0], GitOutput(EMPTY.get(yielded.words[0], "")))
     except StopIteration as done:
         return made, done.value
 

@@ -22,7 +22,6 @@ from toolroll.text.git.settings import SENTINEL, harmless_settings, quiet_settin
         ("merge.x.driver", "false"),
         ("credential.https://h.helper", ""),
         ("gpg.other.program", "false"),
-        ("remote.origin.uploadpack", "false"),
         ("remote.origin.vcs", "false"),
         ("protocol.ext.allow", "never"),
         ("trailer.x.command", "false"),

@@ -15,6 +15,7 @@ import pytest
 
 from toolroll.dialect import Dialect, View
 from toolroll.policy.decision import Rule
+from toolroll.policy.effects import Effect
 from toolroll.policy.rules import PRESETS, Policy
 from toolroll.text.git.names import LISTING, LOOKING
 from toolroll.tools.dev.git import git
@@ -222,6 +223,98 @@ def test_a_rebase_is_continued_skipped_and_taken_back(kit, forked):
     assert run(forked, "rev-parse", "main") == before
 
 
+STEPS = {
+    "exec": "exec touch RAN\n",
+    "x": "pick HEAD\n\t x\ttouch RAN",
+    "break": "break\n",
+    "merge": "merge -C HEAD topic\n",
+    "not text": "pick HEAD\n\0",
+    "long": "pick HEAD\n" * 10_001,
+    "huge": "pick HEAD\n" * 3,
+}
+
+
+def plant(repo, steps, folder="rebase-merge"):
+    """A rebase that nobody began, as any command can write it."""
+    head = run(repo, "rev-parse", "HEAD")
+    run(repo, "checkout", "-q", "--detach")
+    (repo / ".git" / folder).mkdir()
+    files = {"head-name": "refs/heads/main\n", "orig-head": head, "onto": head, "msgnum": "0\n", "end": "1\n"}
+    for name, text in {**files, "interactive": "", "done": "", "git-rebase-todo": steps}.items():
+        (repo / ".git" / folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_steps_that_could_run_a_program_are_not_continued(kit, repo, steps):
+    plant(repo, steps)
+    if steps == STEPS["huge"]:
+        os.truncate(repo / ".git/rebase-merge/git-rebase-todo", 100_000_000)
+    before = run(repo, "rev-parse", "HEAD", "main")
+    for sub in ("continue", "skip"):
+        result = kit.call("git", {"action": "rebase", "sub": sub})
+        assert (result.error.code, "Nothing was started: only pick," in result.text) == ("SecurityError", True)
+        assert "Sub `abort`" in result.text
+        assert len(result.text) < 1000
+    assert run(repo, "rev-parse", "HEAD", "main") == before
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "text"),
+    [
+        ("rebase", "rebase-merge/strategy", "evil\n"),
+        ("cherry-pick", "sequencer/opts", "[options]\n\tstrategy = evil\n"),
+        ("revert", "sequencer/opts", '[options] STRATEGY="ort evil"\n'),
+        ("cherry-pick", "sequencer/todo", "exec touch RAN\n"),
+        ("rebase", "rebase-apply/next", "1\n"),
+    ],
+)
+def test_what_else_could_run_a_program_is_not_continued(kit, repo, action, name, text):
+    if name.startswith("rebase-merge"):
+        plant(repo, "pick HEAD\n")
+    (repo / ".git" / name).parent.mkdir(exist_ok=True)
+    (repo / ".git" / name).write_text(text)
+    result = kit.call("git", {"action": action, "sub": "continue"})
+    assert (result.error.code, "Nothing was started" in result.text) == ("SecurityError", True)
+
+
+def test_the_question_shows_the_steps(open_kit, forked):
+    asked = []
+    kit = open_kit(ONLY, approve=lambda one: asked.append(one.text) or True, policy=Policy(ask=Effect.SHELL))
+    assert kit.call("git", {"action": "rebase", "ref": "topic"}).status == "partial"
+    assert kit.call("git", {"action": "resolve", "sub": "theirs"}).ok
+    (forked / ".git/rebase-merge/git-rebase-todo").write_text("drop HEAD  the last one\n")
+    assert kit.call("git", {"action": "rebase", "sub": "continue"}).ok
+    assert "drop HEAD  the last one" in asked[-1]
+    assert "git rebase --continue" in asked[-1]
+
+
+def test_settings_and_hooks_stay_as_they_are(open_kit, repo, tmp_path, tier):
+    """git runs with the rights of `bash`, whatever it does by itself or is made to run."""
+    kit = open_kit(ONLY, policy=Policy(sandbox=tier, allow_destructive=True))
+    run(repo, "branch", "old")
+    run(repo, "config", "branch.old.remote", "o")
+    run(repo, "init", "-q", "--bare", "far")
+    run(repo, "remote", "add", "o", "./far")
+    script = program(repo, "pwned")
+    run(repo, "config", "remote.o.uploadpack", f"{script}; git upload-pack")
+    run(repo, "config", "remote.o.receivepack", f"{script}; git receive-pack")
+    run(repo / "far", "config", "core.alternateRefsCommand", f"{script}; :")
+    (repo / "far/objects/info/alternates").write_text(f"{repo}/.git/objects\n")
+    before = (repo / ".git/config").read_bytes()
+    for arguments in (
+        {"action": "branch", "sub": "delete", "name": "old"},
+        {"action": "push", "remote": "o"},
+        {"action": "fetch", "remote": "o"},
+        {"action": "worktree", "sub": "create", "name": "w", "files": ["w"], "ref": "o/main"},
+        {"action": "worktree", "sub": "delete", "files": ["w"]},
+    ):
+        result = kit.call("git", arguments)
+        assert result.ok, result.text
+        assert (repo / ".git/config").read_bytes() == before, arguments
+        assert traces(repo) == [], arguments
+    assert "w" not in run(repo, "worktree", "list").split("/")
+
+
 def test_commits_are_picked_and_reverted(kit, forked, put):
     put({"c.txt": "c\n"})
     run(forked, "add", ".")
@@ -298,9 +391,10 @@ def test_push_asks_and_fetch_brings(open_kit, repo, remote, put):
     kit = open_kit(ONLY, approve=lambda one: asked.append(one.reason) or True)
     alone = open_kit(ONLY).call("git", {"action": "push"})
     assert (alone.error.code, "sends commits to a remote" in alone.text) == ("PermissionDenied", True)
-    assert kit.call("git", {"action": "push"}).text.startswith(
-        "Pushed main to origin.\nOn branch main, up to date with"
-    )
+    pushed = kit.call("git", {"action": "push"})
+    assert pushed.text.startswith("Pushed main to origin.\nOn branch main\n"), "settings stay as they are"
+    assert "`git branch -u origin/main` in a terminal" in pushed.text
+    run(repo, "branch", "-q", "-u", "origin/main")
     assert len(asked) == 1
     assert run(remote, "log", "-1", "--format=%s", "main") == "first\n"
     run(repo, "clone", "-q", "far.git", "other")

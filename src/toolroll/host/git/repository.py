@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
@@ -28,7 +29,6 @@ from toolroll.text.git.settings import (
     SENTINEL,
     harmless_settings,
     quiet_settings,
-    remote_settings,
     setting_variables,
 )
 from toolroll.text.git.stakes import describe_stake
@@ -61,6 +61,8 @@ class RepositoryLocation:
     folder: str  # the absolute path of its own folder
     parts: tuple[str, ...] | None
     """The working tree beneath the workspace; None when the workspace is a folder of the working tree."""
+    own: tuple[str, ...] = ()
+    """The repository's own folder beneath the workspace."""
 
 
 class Repository:
@@ -82,7 +84,7 @@ class Repository:
         name, root, parts = files.root.owner(files.key(path))
         place = locate(root, parts)
         if name and place.parts is not None:
-            place = replace(place, parts=(name, *place.parts))
+            place = replace(place, parts=(name, *place.parts), own=(name, *place.own))
         return cls(place, files, shell, call, seconds)
 
     @property
@@ -124,7 +126,7 @@ class Repository:
             command = next(plan)
             while True:
                 if isinstance(command, WorkingFile):
-                    command = plan.send(self._read(command.path))
+                    command = plan.send(self._read(command))
                     continue
                 printed = self._run(command)
                 if printed.status and self.place.parts is None and "not a git repository" in printed.errors:
@@ -141,7 +143,7 @@ class Repository:
             raise self._out_of_reach()
         if command.changes and not command.force and (loss := self.find_loss(find_stake(("git", *command.words)))):
             raise ToolError(ErrorCode.CONFLICT, f"{loss} {_FORCE}")
-        settings = self._settings(strict=command.strict) | (remote_settings(command.remote) if command.remote else {})
+        settings = self._settings(strict=command.strict)
         for pause in (*_RETRY_SECONDS, None):
             printed = self._git(command, settings)
             if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
@@ -167,9 +169,11 @@ class Repository:
         self._names = self._names or self._list_names()
         return {**quiet_settings(self._names), **self._user_settings()}
 
-    def _read(self, path: str) -> GitOutput:
-        """The text of a file of the working tree."""
-        where = "/".join((*(self.place.parts or ()), path))
+    def _read(self, asked: WorkingFile) -> GitOutput:
+        """The text of a file of the working tree, or of the repository's own folder."""
+        if self.place.parts is None:
+            raise self._out_of_reach()
+        where = "/".join((*(self.place.own if asked.own else self.place.parts), asked.path))
         try:
             with os.fdopen(self._files.root.file(where), "rb") as file:
                 data = file.read(_MAX_OUTPUT_BYTES)
@@ -205,7 +209,9 @@ class Repository:
             **({} if changes else {"GIT_OPTIONAL_LOCKS": "0"}),
             **{name: value for name, value in self._shell.environment.items() if name in _AUTHOR},
         }
-        run = self._shell.words if changes else self._shell.program  # only changes need approval
+        run = (
+            partial(self._shell.words, reads=command.shown) if changes else self._shell.program
+        )  # changes are approved
         text = () if command.text is None else (SealedText(command.text, "<content>"),)
         argv = [self._shell.programs.program("git"), *command.words, *text]  # there is no terminal, so it does not page
         how: dict[str, Any] = {"cwd": "/".join(self.place.parts or ()) or ".", "merge": False, "extra": extra}
@@ -252,7 +258,7 @@ def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
             folder = _own_folder(root, own)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        return RepositoryLocation("/".join((root.path, *own)), folder, own)
+        return RepositoryLocation("/".join((root.path, *own)), "/".join((root.path, *folder)), own, folder)
     above = root.path
     while above != "/":
         above = os.path.dirname(above)
@@ -265,7 +271,7 @@ def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
     )
 
 
-def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
+def _own_folder(root: Root, parts: tuple[str, ...]) -> tuple[str, ...]:
     """Where the repository of a working tree keeps its own files; OSError when there is no .git."""
     where = "/".join((*parts, ".git"))
     with closing_fd(root.open(where, PATH)) as fd:
@@ -277,7 +283,7 @@ def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
         common = "/".join((*own, "commondir"))
         _check_parts(root, _resolve_pointer(root, common, own, _text(root, common)))
     _check_parts(root, own)
-    return "/".join((root.path, *own))
+    return own
 
 
 def _text(root: Root, where: str) -> str:

@@ -100,7 +100,8 @@ def _path(word: Word) -> str:
 
 
 Writes = Literal["workspace", "repository", "nothing"]
-"""What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
+"""What a command may change: the workspace (under "repository" git, which has its author from its settings), or no file
+of it. Settings and hooks of repositories stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,14 +452,14 @@ class CommandLauncher:
         if writes == "nothing":
             access = AccessRules((temp,), (*read, *workspace), **own)
             return self._root.trust.protect(access)
-        hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
+        hold, keep = self._git.mounts(self._policy.protected, guarded)
         own |= {"alias": self._alias or self._root.alias, "changes": self._changes}
         own |= {"among": self._among if len(workspace) == 1 else ()}
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes, capture: CaptureWatch | None) -> _CommandWatch:
-        if writes != "workspace":
+        if writes == "nothing":
             return _CommandWatch(None, (), capture)
         return _CommandWatch(self._git if ".git" in self._policy.protected else None, self._auto_run, capture)
 

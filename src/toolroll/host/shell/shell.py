@@ -251,9 +251,10 @@ class Shell:
         merge: bool = True,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
+        reads: str = "",
     ) -> CommandRun:
-        """Run a program given as words, without a shell, if the policy lets it."""
-        self._authorise_words(argv, cwd)
+        """Run a program given as words, without a shell, if the policy lets it; it follows what it `reads`."""
+        self._authorise_words(argv, cwd, reads)
         return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
 
     def run_bytes(
@@ -285,7 +286,7 @@ class Shell:
         how_much = any(one.total > kept_bytes for one in outputs), call.notes
         return Completed(stdout, stderr, exit_code(ran.status), call.changes, ran.outcome, *how_much)
 
-    def _authorise_words(self, argv: Sequence[Word], cwd: str) -> None:
+    def _authorise_words(self, argv: Sequence[Word], cwd: str, reads: str = "") -> None:
         import shlex
 
         from toolroll.policy.commands import judge_argv
@@ -293,7 +294,7 @@ class Shell:
         words = [self._launcher.without_temp(display_word(one)) for one in argv]
         if any("\0" in word for word in words):
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
-        given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
+        given = (*(one.text for one in argv if isinstance(one, SealedText) and one.shown), *filter(None, (reads,)))
         self._authorise(self._warn(judge_argv(words, self._rules()), cwd), (shlex.join(words), *given), cwd)
 
     def feed(self, job: Job, text: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Generator
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git import history
@@ -14,6 +15,7 @@ from toolroll.text.git.requests import (
     GitOutput,
     GitRequest,
     Plan,
+    WorkingFile,
     invalid,
     look_at_status,
     make_refusal,
@@ -29,6 +31,10 @@ _START: dict[str, tuple[str, ...]] = {
     "revert": ("--no-edit", "--no-gpg-sign", "--mainline=1"),
 }
 _DONE = {"merge": "Merged", "rebase": "Rebased onto", "cherry-pick": "Picked", "revert": "Reverted"}
+_STEPS = {"rebase": "rebase-merge/git-rebase-todo", "cherry-pick": "sequencer/todo", "revert": "sequencer/todo"}
+_STEP = re.compile(r"[ \t]*(?:#.*|(?:pick|p|reword|r|squash|s|fixup|f|drop|d|revert)(?:[ \t].*)?)?")
+_OTHER_STRATEGY = re.compile(r"strategy[ \t]*=(?![ \t]*(?:ort|recursive)[ \t]*$)", re.IGNORECASE | re.MULTILINE)
+_MAX_STEPS_CHARS = 100_000
 _ENDED = {"continue": "Continued", "skip": "Skipped a commit of", "abort": "Took back"}
 
 
@@ -50,8 +56,32 @@ def start(asked: GitRequest) -> Plan:
 
 def _go_on(asked: GitRequest) -> Plan:
     before = read_status(asked, (yield look_at_status()))
-    ran = yield GitCommand((asked.action, f"--{asked.sub}"), changes=True, may_fail=True)
+    steps = "" if asked.sub == "abort" else (yield from _steps(asked, before))
+    ran = yield GitCommand((asked.action, f"--{asked.sub}"), changes=True, may_fail=True, shown=steps)
     return (yield from _outcome(asked, ran, f"{_ENDED[asked.sub]} the {asked.action}.", before))
+
+
+def _steps(asked: GitRequest, now: RepositoryStatus) -> Generator[GitCommand | WorkingFile, GitOutput, str]:
+    """The steps that git would take when it goes on; raises ToolError for one that could run a program."""
+    if asked.action == "merge" or (asked.action == "rebase" and now.ongoing != "rebase"):
+        return ""  # it only commits, or git says that there is none
+    read = yield WorkingFile(_STEPS[asked.action], own=True)
+    strategy = yield WorkingFile("rebase-merge/strategy", own=True)
+    options = yield WorkingFile("sequencer/opts", own=True)
+    odd = next((line for line in read.out.split("\n") if not _STEP.fullmatch(line)), "")
+    if read.status and asked.action == "rebase":
+        odd = "a list of steps that is not there or not text"  # as of `git rebase --apply`
+    elif len(read.out) > _MAX_STEPS_CHARS:
+        odd = f"a list of steps with more than {_MAX_STEPS_CHARS:,} characters"
+    elif _OTHER_STRATEGY.search(f"strategy = {strategy.out.strip() or 'ort'}\n{options.out}"):
+        odd = "a merge strategy that is a program"
+    if odd:
+        what = (
+            f"Nothing was started: only pick, reword, squash, fixup and drop are continued here, and there is {odd!r}."
+        )
+        ways = f"Sub `abort` takes the {asked.action} back. `bash` may go on: `git {asked.action} --{asked.sub}`."
+        raise ToolError(ErrorCode.SECURITY, f"{show_text(what[:500])} {ways}")
+    return read.out
 
 
 def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStatus) -> Plan:
@@ -131,7 +161,7 @@ def _worktrees(_asked: GitRequest) -> Plan:
 def _add_worktree(asked: GitRequest) -> Plan:
     name, path = named(asked, "branch"), _folder(asked)
     known = yield GitCommand(("rev-parse", "--verify", "--quiet", f"refs/heads/{name}"), may_fail=True)
-    branch = (path, name) if not known.status else ("-b", name, path, asked.ref or "HEAD")
+    branch = (path, name) if not known.status else ("--no-track", "-b", name, path, asked.ref or "HEAD")
     yield GitCommand(("worktree", "add", "--quiet", "--no-guess-remote", *branch), changes=True)
     now = history.parse_worktrees((yield _TREE_LIST).out)
     return GitChange(f"Created a working tree of {name!r} in {asked.inside}{asked.path}.", now)

@@ -30,6 +30,14 @@ _SSH = re.compile(
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 _MAX_ROWS = 50
+# What runs in a remote that is a folder of this machine: no program that the folder names, and nothing in its
+# working tree. A folder that lacks objects fetches none.
+_SERVICE = " ".join((
+    "GIT_ALLOW_PROTOCOL=none git", *(f"-c {one}" for one in (
+        "safe.directory=*", "core.hooksPath=/dev/null", "core.alternateRefsCommand=false", "core.fsmonitor=false",
+        "gc.auto=0", "receive.autogc=false", "receive.denyCurrentBranch=refuse",
+    )),
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,8 @@ class _Remote:
     branch: str | None
     upstream: str | None
     """What the branch is called there."""
+    service: tuple[str, ...]
+    """For a folder of this machine: the option with what runs there. git takes the first of several settings."""
 
 
 def _fetch(asked: GitRequest) -> Plan:
@@ -67,8 +77,13 @@ def _push(asked: GitRequest) -> Plan:
     ref = yield from _full_name(name)
     words = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]
     words += ["--force-with-lease"] if asked.force else []
-    words += ["--set-upstream"] if name == remote.branch and remote.upstream is None else []
-    return (yield from _send(asked, remote, (*words, remote.name, f"{ref}:{ref}"), f"Pushed {name} to {remote.name}."))
+    sent = yield from _send(asked, remote, (*words, remote.name, f"{ref}:{ref}"), f"Pushed {name} to {remote.name}.")
+    if name != remote.branch or remote.upstream is not None:
+        return sent
+    upstream = (
+        f"(No upstream was set, as settings stay as they are: `git branch -u {remote.name}/{name}` in a terminal.)"
+    )
+    return replace(sent, note="\n".join(filter(None, (sent.note, upstream))))
 
 
 def _delete(asked: GitRequest) -> Plan:
@@ -79,7 +94,10 @@ def _delete(asked: GitRequest) -> Plan:
     return (yield from _send(asked, remote, words, f"Deleted {asked.name} at {remote.name}."))
 
 
-def _send(asked: GitRequest, remote: _Remote, words: tuple[str, ...], did: str) -> Plan:
+def _send(
+    asked: GitRequest, remote: _Remote, words: tuple[str, ...], did: str
+) -> Generator[GitCommand | WorkingFile, GitOutput, GitChange]:
+    words = (words[0], *remote.service, *words[1:])
     ran = yield GitCommand(words, changes=True, may_fail=True, force=True, remote=remote.name)
     if ran.status:
         raise make_refusal(replace(ran, errors=f"{ran.errors}\n{ran.out}"), "push")
@@ -90,7 +108,7 @@ def _send(asked: GitRequest, remote: _Remote, words: tuple[str, ...], did: str) 
 
 def _get(remote: _Remote, refs: tuple[str, ...]) -> Generator[GitCommand | WorkingFile, GitOutput, list[str]]:
     """Fetch, and return a line for each branch that is new or has moved."""
-    words = ("fetch", "--no-auto-maintenance", "--no-recurse-submodules", remote.name, *refs)
+    words = ("fetch", *remote.service, "--no-auto-maintenance", "--no-recurse-submodules", remote.name, *refs)
     ran = yield GitCommand(words, changes=True, remote=remote.name)
     rows = [
         show_text(" ".join(line.split()))
@@ -114,16 +132,17 @@ def _find(asked: GitRequest, *, push: bool = False) -> Generator[GitCommand | Wo
     if name not in names:
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no remote {name!r}. There are: {', '.join(names)}.")
     url = (yield GitCommand(("remote", "get-url", *(("--push",) if push else ()), name))).out.strip()
-    check_address(name, url)
     there = upstream.removeprefix("refs/heads/") if name == upstream_remote else ""
-    return _Remote(name, branch or None, there or None)
+    option = "--receive-pack={} receive-pack" if push else "--upload-pack={} upload-pack"
+    service = (option.format(_SERVICE),) if is_folder(name, url) or push else ()
+    return _Remote(name, branch or None, there or None, service)
 
 
-def check_address(name: str, url: str) -> None:
-    """Raise ToolError for an address that git would reach by another program than its own http."""
+def is_folder(name: str, url: str) -> bool:
+    """Whether an address is that of a folder; raises ToolError where git would reach it by a program of its own."""
     scheme = _SCHEME.match(url)
     if scheme and scheme[1].lower() in ("http", "https", "file"):
-        return
+        return scheme[1].lower() == "file"
     if (found := _SSH.fullmatch(url)) and "::" not in url:
         host, path = (found[1], found[2]) if found[1] else (found[3], found[4])
         raise ToolError(
@@ -133,6 +152,7 @@ def check_address(name: str, url: str) -> None:
         )
     if scheme:
         raise ToolError(ErrorCode.SECURITY, f"Remote {name!r} is reached by {scheme[1]!r}, which is not run here.")
+    return True
 
 
 def _full_name(name: str) -> Generator[GitCommand | WorkingFile, GitOutput, str]:

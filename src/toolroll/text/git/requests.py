@@ -59,13 +59,17 @@ class GitCommand:
     """The remote that it talks to."""
     text: str | None = None
     """The content of a file that is named behind the words."""
+    shown: str = ""
+    """What it will do, as the files of the repository say: read by the person who is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingFile:
-    """Asks for the text of a file of the working tree, in place of a command."""
+    """Asks for the text of a file, in place of a command."""
 
     path: str
+    own: bool = False
+    """It is one of the repository's own folder, not of the working tree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"merge\..*\.driver", "false"),  # an empty one would end git; this one makes it a conflict
         (r"credential\..*\.helper", ""),
         (r"gpg\..*\.(?:program|defaultkeycommand)", "false"),
-        (r"remote\..*\.(?:uploadpack|receivepack|vcs)", "false"),
+        (r"remote\..*\.vcs", "false"),
         (r"branch\..*\.mergeoptions", ""),
         (r"http\..*\.savecookies", "false"),
         (r"protocol\..*\.allow", "never"),
@@ -137,18 +137,6 @@ def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
         made[f"GIT_CONFIG_KEY_{number}"] = name
         made[f"GIT_CONFIG_VALUE_{number}"] = value
     return made
-
-
-# What a remote that is a folder of this machine runs: git without its hooks, and without touching its working tree.
-_SERVICE = "git -c safe.directory=* -c core.hooksPath=/dev/null -c gc.auto=0 -c receive.denyCurrentBranch=refuse"
-
-
-def remote_settings(name: str) -> dict[str, str]:
-    """The settings for a command that talks to this remote."""
-    return {
-        f"remote.{name}.uploadpack": f"{_SERVICE} upload-pack",
-        f"remote.{name}.receivepack": f"{_SERVICE} receive-pack",
-    }
 
 
 REMOTE_ENVIRONMENT: Mapping[str, str] = {"GIT_ALLOW_PROTOCOL": "file:http:https"}

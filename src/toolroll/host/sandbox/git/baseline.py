@@ -50,7 +50,7 @@ class Baseline:
 
     def mounts(self) -> tuple[list[Parts], list[Parts]]:
         """What a sandbox with mounts holds: folders that must keep their name, and what in them is read-only."""
-        mounted = self.repositories[:_MAX_MOUNTED]
+        mounted = [one for one in self.repositories if not is_worktree(one)][:_MAX_MOUNTED]
         spots = [(*one, *spot) for one in mounted for spot in SPOTS]
         keep = [one for one in spots if one in self.entries and not stat.S_ISLNK(self.entries[one].mode)]
         if GIT in self.entries and stat.S_ISREG(self.entries[GIT].mode):
@@ -102,6 +102,11 @@ class Baseline:
         repositories, crowded, rows = msgspec.msgpack.decode(data, type=kind)
         found = {_unpacked(name): DirEntry(mode, (user, group), (), kept) for name, mode, user, group, kept in rows}
         return cls([*map(_unpacked, repositories)], found, set(map(_unpacked, crowded)))
+
+
+def is_worktree(repository: Parts) -> bool:
+    """Whether this is the folder of a linked working tree: git removes it, so that it is watched and not mounted."""
+    return repository[-2:-1] == ("worktrees",)
 
 
 def is_for_web_servers(parts: Parts) -> bool:

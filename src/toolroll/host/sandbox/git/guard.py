@@ -184,7 +184,7 @@ class GitGuard:
             if guarded not in self._running:
                 return []
             try:
-                self.check()
+                self.check(ended=True)
                 if self._vault is not None and self._guards:
                     self._say(self._vault.put_back(self._baseline.repositories))
             finally:
@@ -193,11 +193,11 @@ class GitGuard:
                     self._close()
             return list(guarded.said)
 
-    def check(self) -> None:
-        """Put back settings and hooks that have changed, while something runs."""
+    def check(self, *, ended: bool = False) -> None:
+        """Put back settings and hooks that have changed, while something runs or when it has `ended`."""
         with self._lock:
             if self._running and self._guards and self._restorer is not None and not self._is_unchanged():
-                sentences = self._restorer.put_back()
+                sentences = self._restorer.put_back(ended=ended)
                 self._say(sentences)
                 if sentences:
                     self._count()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.runtime import dir_entries
-from toolroll.host.runtime.dir_entries import DirEntry, Parts, open_dir
+from toolroll.host.runtime.dir_entries import DirEntry, Parts, open_dir, take_stamps
 from toolroll.host.sandbox.git.baseline import (
     GIT,
     MAX_BYTES,
@@ -20,6 +20,7 @@ from toolroll.host.sandbox.git.baseline import (
     MAX_NAMES,
     Baseline,
     is_for_web_servers,
+    is_worktree,
     points,
 )
 
@@ -47,10 +48,11 @@ class Restorer:
         if hasattr(self, "_held"):
             self.close()
 
-    def put_back(self) -> list[str]:
-        return list(self._put_back())
+    def put_back(self, *, ended: bool = True) -> list[str]:
+        """What was done, in sentences. Before the command has `ended`, git may be removing a linked working tree."""
+        return list(self._put_back(ended))
 
-    def _put_back(self) -> Iterator[str]:
+    def _put_back(self, ended: bool) -> Iterator[str]:
         baseline = self._baseline
         if stat.S_IMODE(os.fstat(self._root).st_mode) != self._mode:
             os.fchmod(self._root, self._mode)  # else we might not get in
@@ -64,7 +66,7 @@ class Restorer:
             except OSError as error:
                 yield f"{_display(parts)} is another one now and could not be put back: {error.strerror}."
                 return
-        there = (one for one in baseline.repositories if not self._is_removed_worktree(one))
+        there = (one for one in baseline.repositories if not self._is_removed_worktree(one, ended))
         todo = [(GIT, False), *(point for one in there for point in points(one))]
         for parts, deep in dict.fromkeys(todo):
             try:
@@ -74,13 +76,13 @@ class Restorer:
                 if parts in baseline.entries:
                     yield f"{_display(parts)} could not be looked at: {error.strerror}."
 
-    def _is_removed_worktree(self, repository: Parts) -> bool:
-        """Whether `git worktree remove` was here: it takes nothing away that is not elsewhere too."""
-        if repository[-2:-1] != ("worktrees",):
+    def _is_removed_worktree(self, repository: Parts, ended: bool) -> bool:
+        """Whether `git worktree remove` was or is here: it takes nothing away that is not elsewhere too."""
+        if not is_worktree(repository):
             return False
         try:
-            with open_dir(self._root, repository):
-                return False
+            with open_dir(self._root, repository) as folder:
+                return not ended and None in take_stamps(folder, ("HEAD", "commondir", "gitdir"))
         except FileNotFoundError:
             return True
         except OSError:
