@@ -1,5 +1,7 @@
 """An edit finds the one place that is meant, by the closest relation there is, or none."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,61 @@ def test_to_the_letter(text, old, new, options, expected, count):
 def test_by_a_relation(text, old, new, expected, relation):
     found = match.replace(text, old, new)
     assert (found.text, found.relation) == (expected, relation)
+
+
+# For each relation: lines of a file, how a model misquotes them, and its new text in the same way of writing.
+MISQUOTED = {
+    "blank lines around": ("beta = 2\nbeta2()", "beta = 2\nbeta2()", "NEW = 2\nNEW2()"),
+    "trailing blanks": ("beta = 2  \nbeta2()\t", "beta = 2\nbeta2()", "NEW = 2\nNEW2()"),
+    "indentation": ("    beta = 2\n    beta2()", "beta = 2\nbeta2()", "NEW = 2\nNEW2()"),
+    "tabs": ("\tif beta:\n\t\tbeta2()", "    if beta:\n        beta2()", "    if NEW:\n        beta2(NEW)"),
+    "uneven indentation": ("if b:\n    beta2()\nbeta()", "if b:\nbeta2()\nbeta()", "if NEW:\nbeta2()\nbeta()"),
+    "the first line's indentation": ("    beta = 2 \n    beta2()", "beta = 2\n    beta2()", "NEW = 2\n    beta2()"),
+    "blanks between tokens": ("f(beta, 2)\nbeta = 2", "f(beta,2)\nbeta=2", "f(NEW,2)\nNEW=2"),
+    "typographic marks": ('f("beta")\nbeta2()', "f(\u201cbeta\u201d)\nbeta2()", "f(\u201cNEW\u201d)\nbeta2()"),
+    "line numbers": ("beta = 2\nbeta2()", "2\u2192beta = 2\n3\u2192beta2()", "2\u2192NEW = 2\n3\u2192NEW2()"),
+    "line numbers, the new text without": ("beta = 2\nbeta2()", "2\u2192beta = 2\n3\u2192beta2()", "NEW = 2\nNEW2()"),
+    "fence": ("beta = 2\nbeta2()", "```\nbeta = 2\nbeta2()\n```", "```\nNEW = 2\nNEW2()\n```"),
+    "fence around a blank line": ("beta2()", "```\n\nbeta2()\n```", "```\nNEW2()\n```"),
+    "fence, the new text without": ("beta = 2\nbeta2()", "```\nbeta = 2\nbeta2()\n```", "NEW = 2\nNEW2()"),
+    "escapes": ('f("beta")\nbeta2()', 'f(\\"beta\\")\nbeta2()', 'f(\\"NEW\\")\nNEW2()'),
+}
+ENDS = list(itertools.product(("", "\n", "\n\n"), ("", "\n", "\n\n")))
+
+
+@pytest.mark.parametrize("name", MISQUOTED)
+def test_no_relation_changes_where_lines_end(name):
+    """Whatever blank lines the quote and the new text begin and end with: no line of the one is glued to another."""
+    block, quote, new = MISQUOTED[name]
+    made = 0
+    for feed, around in (("\n", "a = 1\n{}\nz = 9\n"), ("\r\n", "{}\nz = 9\n"), ("\n", "a = 1\n{}")):
+        text = around.format(block).replace("\n", feed)
+        outside = [line for line in around.split("\n") if line and line != "{}"]
+        for (lead, tail), (first, last) in itertools.product(ENDS, ENDS):
+            old = lead + quote + tail
+            if old in text:
+                continue  # to the letter: what it removes goes
+            try:
+                found = match.replace(text, old, first + new + last).text
+            except ToolError:
+                continue
+            made += 1
+            lines = found.replace(feed, "\n").split("\n")
+            assert sum("NEW" in line for line in lines) == new.count("NEW"), (text, old, first, last, found)
+            kept = [line for line in lines if line in outside]
+            assert kept == outside, (text, old, first + new + last, found)
+            assert found.count("\n") == found.count(feed), found
+            if "{}\n" not in around and tail.endswith("\n") and len(tail) >= len(last):
+                assert not found.endswith("\n"), (text, old, first + new + last, found)
+    assert made > 150
+
+
+def test_blank_lines_that_only_the_quote_has_are_taken_off_it_alone():
+    text = "const a = 1;\n// note\nconst b = 2;\n"
+    assert match.replace(text, "// note\n\n", "// better note\n").text == text.replace("note", "better note")
+    assert match.replace(text, "\n\n// note", "// better note").text == text.replace("note", "better note")
+    assert match.replace(text, "// note\n\n\n", "// a\n\n").text == text.replace("note", "a")
+    assert match.replace(text, "// note\n\n", "// a\n\n\n").text == text.replace("note", "a\n")
 
 
 @pytest.mark.parametrize(

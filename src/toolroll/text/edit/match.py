@@ -15,6 +15,7 @@ from toolroll.text.edit import refusals, relations
 from toolroll.text.edit.model import (
     AS_IT_IS,
     BLANKS,
+    EXACT,
     INDENT,
     EditResult,
     EditSource,
@@ -24,6 +25,7 @@ from toolroll.text.edit.model import (
     cuts_in,
     each_exact,
     find_exact,
+    last_end_off,
     unchanged,
 )
 from toolroll.text.lines import adapt, feeds
@@ -34,6 +36,7 @@ _MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
 _MOST_EVERY = 500_000  # of a quote whose places are all replaced
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
 _CUT = Relation("indentation", INDENT, unchanged)
+_NO_LAST_END = Relation("", EXACT, last_end_off)
 _SPACE = b" \t"
 _DOTS = r"(?:\.\.\.|\u2026)"
 _ELISION = re.compile(rf"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*{_DOTS}[^\w\n]*")
@@ -200,7 +203,9 @@ def _at_margin(text: str, span: Span, old: str) -> Span:
 def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
     """The lines from `start` to before `end` as a span; with the last line feed if the quote had one."""
     last = source.starts[end] - 1
-    if ended and last < len(source.text):
+    if ended and last == len(source.text):
+        relation = _NO_LAST_END.then(relation)
+    elif ended:
         last += 1
     elif source.text[last - 1 : last] == "\r" and last > source.starts[start]:
         last -= 1
@@ -282,7 +287,7 @@ def _spliced(source: EditSource, spans: Sequence[Span], old: str, new: str) -> E
     """The text with each span replaced; everything outside them is the same to the byte."""
     pieces, end = [], 0
     for span in spans:
-        written = span.relation.rewrite(new)
+        written = source.ways(span, new)
         if len(written) != 1:
             raise refusals.not_rewritable(source, span, old, written)
         line_end = _ending_at(source.text, span.start)

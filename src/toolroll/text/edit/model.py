@@ -41,6 +41,11 @@ def unchanged(new: str) -> tuple[str, ...]:
     return (new,)
 
 
+def last_end_off(new: str) -> tuple[str, ...]:
+    """The rewrite where the place has no line end behind it, though the quote had."""
+    return (new.removesuffix("\r\n" if new.endswith("\r\n") else "\n"),)
+
+
 AS_IT_IS = Relation("exact", EXACT, unchanged)
 
 
@@ -112,6 +117,19 @@ class EditSource:
         if "starts" not in self.__dict__:  # few places of a long text are found sooner than all of its lines
             return self.text.count("\n", 0, place) + 1
         return bisect_right(self.starts, place)
+
+    def ways(self, span: Span, new: str) -> tuple[str, ...]:
+        """How the new text can be written at a place. If it was found loosely, the line ends at its edges stay."""
+        ways = span.relation.rewrite(new)
+        if span.relation.name == AS_IT_IS.name or not new:
+            return ways
+        quote = self.text[span.start : span.end]
+        inside = span.start and self.text[span.start - 1] != "\n"
+        head = "\n" if inside and quote.startswith(("\n", "\r\n")) else ""
+        tail = "\n" if quote.endswith("\n") else ""
+        return tuple(
+            way and head * (not way.startswith(("\n", "\r\n"))) + way + tail * (not way.endswith("\n")) for way in ways
+        )
 
     def windows(self, quoted: Sequence[str]) -> Iterator[int]:
         """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""

@@ -51,7 +51,7 @@ def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, 
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
     how = "" if spans[0].relation.cost == EXACT else f" (but for {spans[0].relation.name})"
     likely = [span for span in spans[:_TOLD] if _is_whole(source, span)] or spans  # rather than parts of lines
-    ways = [(span, span.relation.rewrite(new)) for span in likely[:_SHOWN]] if old else []
+    ways = [(span, source.ways(span, new)) for span in likely[:_SHOWN]] if old else []
     calls = [_widened(source, span, way[0]) for span, way in ways if len(way) == 1]
     return ToolError(
         ErrorCode.CONFLICT,

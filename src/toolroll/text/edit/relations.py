@@ -21,6 +21,7 @@ from toolroll.text.edit.model import (
     TYPOGRAPHY,
     Relation,
     Rewrite,
+    last_end_off,
     unchanged,
 )
 
@@ -40,15 +41,17 @@ def _readings(old: str) -> Iterator[tuple[str, Relation]]:
     for number in (_NUMBER, _NUMBER_ALONE) if old.lstrip()[:1].isdigit() else ():
         if (plain := _without_numbers(old, number)) is not None:
             yield plain, Relation("line numbers taken off", PASTED, partial(_numbers_off, old, plain, number))
-    if (inner := _without_fence(old)) is not None:
+    core = old.strip("\n")
+    lead, tail = len(old) - len(old.lstrip("\n")), len(old) - len(old.rstrip("\n"))
+    around = bool(core) and (lead > 0 or tail > 1)
+    if not around and (inner := _without_fence(old)) is not None:
         yield inner, Relation("fence taken off", PASTED, _fence_off)
     if (undone := _unescaped(old)) != old:
         yield undone, Relation("escapes undone", ESCAPED, lambda new: _escapes_off(new, old))
-    core = old.strip("\n")
-    lead, tail = len(old) - len(old.lstrip("\n")), len(old) - len(old.rstrip("\n"))
-    if core and (lead or tail > 1):
-        around = "\n" * lead, "\n" * max(0, tail - 1)
-        yield core + "\n" * min(1, tail), Relation("blank lines around", PASTED, partial(_blank_lines_off, *around))
+    if around:
+        off = Relation("blank lines around", PASTED, partial(_blank_lines_off, lead, max(0, tail - 1)))
+        for plain, relation in _readings(core + "\n" * min(1, tail)):
+            yield plain, off.then(relation)
 
 
 def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
@@ -191,16 +194,15 @@ def _without_fence(text: str) -> str | None:
 
 def _fence_off(new: str) -> tuple[str, ...]:
     inner = _without_fence(new)
-    return (new if inner is None else inner,)
+    return last_end_off(new) if inner is None else (inner,)
 
 
-def _blank_lines_off(lead: str, tail: str, new: str) -> tuple[str, ...]:
-    """The new text without the blank lines that the quote has around it too; nothing if it lacks them."""
-    if not new:
-        return (new,)
-    if not (new.startswith(lead) and new.endswith(tail)):
-        return ()
-    return (new.removeprefix(lead).removesuffix(tail),)
+def _blank_lines_off(lead: int, tail: int, new: str) -> tuple[str, ...]:
+    """The new text without as many blank lines as were taken off the quote, where it has them; a line end stays."""
+    body = new.replace("\r\n", "\n")
+    body = body[min(lead, len(body) - len(body.lstrip("\n"))) :]
+    extra = len(body) - len(body.rstrip("\n")) - 1
+    return (body[: len(body) - min(tail, max(0, extra))],)
 
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
