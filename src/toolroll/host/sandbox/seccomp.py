@@ -37,6 +37,10 @@ _OPTIONS_ONLY = {0: (1, 2), 41: (16, 26, 67)}  # IP_TOS, IP_TTL; IPV6_UNICAST_HO
 _NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: both can type for the user
 _TRUNC, _ACCESS = 0o1000, 0o3
+_CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
+_SPECIAL_BITS = 0o6000
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Which argument is a mode. Of a new folder the kernel leaves the special bits out itself."""
 
 # fmt: off
 # The kernel's own parts, other namespaces, other processes, and calls that have hidden other calls.
@@ -95,10 +99,17 @@ class SeccompFilter:
             blocks["prlimit64"] = [_argument(0), (_EQUAL, 1, 0, 0), _refuse(), _ALLOW]
         if self.truncation:
             blocks["truncate"] = [_refuse()]
-            blocks["openat2"] = [_refuse(errno.ENOSYS)]  # its flags cannot be seen
-            blocks["open"] = _open(1)
-            blocks["openat"] = _open(2)
+        blocks |= {name: _mode(index) for name, index in _MODES.items()}
+        blocks["openat2"] = [_refuse(errno.ENOSYS)]  # its flags and mode cannot be seen
+        blocks["open"], blocks["openat"] = self._open(1), self._open(2)
         return blocks
+
+    def _open(self, flags: int) -> list[Instruction]:
+        """Refuse to make a program with special bits."""
+        keeps = [(_ANY_BIT, 0, 2, _TRUNC), (_ANY_BIT, 1, 0, _ACCESS), _refuse()] if self.truncation else []
+        mode = _mode(flags + 1)  # which is only read for a new file
+        # A file that is opened for reading only may not be emptied: Landlock sees no right to write in that.
+        return [_argument(flags), *keeps, (_ANY_BIT, 0, len(mode) - 1, _CREATES), *mode]
 
     def _socket(self) -> list[Instruction]:
         if self.announced:
@@ -222,6 +233,6 @@ def _refuse_if(value: int) -> list[Instruction]:
     return [(_EQUAL, 0, 1, value), _refuse()]
 
 
-def _open(flags: int) -> list[Instruction]:
-    """Refuse to empty a file that is opened for reading only, which needs no right to write in Landlock's eyes."""
-    return [_argument(flags), (_ANY_BIT, 0, 2, _TRUNC), (_ANY_BIT, 1, 0, _ACCESS), _refuse(), _ALLOW]
+def _mode(index: int) -> list[Instruction]:
+    """Refuse the setuid and setgid bits: others who may run such a program would run it as the user."""
+    return [_argument(index), (_ANY_BIT, 0, 1, _SPECIAL_BITS), _refuse(), _ALLOW]
