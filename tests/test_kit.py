@@ -343,6 +343,39 @@ def patient(kit):
     return stopped
 
 
+@tool
+def wipe(path: str) -> str:
+    """Remove a file."""
+    os.remove(path)
+    return "gone"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"policy": "ask"}, "PermissionDenied"),
+        ({"mode": "thinking"}, "PermissionDenied"),
+        ({"policy": "read-only"}, "PermissionDenied"),
+        ({"policy": "ask", "approve": lambda _: True}, None),
+        ({}, None),
+    ],
+)
+def test_a_tool_that_declares_nothing_counts_as_doing_everything(open_kit, tmp_path, options, code):
+    kit, victim = open_kit(**options), tmp_path / "victim"
+    victim.write_text("x")
+    kit.register(wipe)
+    result = kit.call("wipe", {"path": str(victim)})
+    assert (result.error and result.error.code, victim.exists()) == (code, bool(code))
+
+
+def test_clients_are_shown_that_a_tool_which_declares_nothing_destroys(kit):
+    kit.register(wipe)
+    shown = next(one for one in kit.definitions("mcp", tools="all") if one["name"] == "wipe")
+    assert shown["annotations"] | {"title": ""} == {
+        "title": "", "readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True,
+    }  # fmt: skip
+
+
 def test_cancelling_the_task_cancels_the_work(kit, patient):
     async def give_up():
         await asyncio.wait_for(kit.acall("work"), 0.05)

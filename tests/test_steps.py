@@ -147,7 +147,7 @@ def test_a_system_error_is_raised_and_recorded(kit):
 
 @pytest.fixture
 def tools():
-    @tool
+    @tool(Effect.NONE)
     def plain(word: str) -> str:
         """Look at nothing."""
         return word

@@ -41,14 +41,16 @@ def test_a_tool_is_still_a_function():
     assert sample(None, "a", count=3) == "a 3 False"
 
 
-def test_the_bare_decorator_declares_no_effect():
+def test_the_bare_decorator_declares_every_effect():
     @tool
     def pure(x: int) -> int:
         """Double."""
         return 2 * x
 
     assert isinstance(pure, Tool)
-    assert (pure.effects, pure.takes_context, pure(4)) == (Effect.NONE, False, 8)
+    assert (pure.effects, pure.safe, pure.takes_context, pure(4)) == (~Effect.NONE, False, False, 8)
+    assert tool(name="other", category="mine")(pure.function).effects == ~Effect.NONE
+    assert tool(Effect.NONE)(pure.function).safe
 
 
 def test_checked_values_become_the_declared_types():

@@ -228,7 +228,7 @@ def call_from_program(
 
 
 def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:
-    @tool(name=FIND, category="session")
+    @tool(Effect.NONE, name=FIND, category="session")
     def find_tools(
         query: Annotated[str, "Names, or what you want to do."],
         limit: Annotated[int, Field(ge=1, le=20), "Most definitions."] = 3,

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from toolroll.host.context import Context
-from toolroll.policy.effects import CHANGES, Effect
+from toolroll.policy.effects import CHANGES, EVERYTHING, Effect
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Parameter, object_schema, parameters_of
 
@@ -119,7 +119,7 @@ def _convert(name: str, value: Any, kind: Any) -> Any:
 def tool(effects: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
-    effects: Effect = Effect.NONE,
+    effects: Effect = EVERYTHING,
     /,
     *,
     name: str | None = None,
@@ -129,7 +129,7 @@ def tool(
     looks: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    effects: Effect | Callable[..., Any] = Effect.NONE,
+    effects: Effect | Callable[..., Any] = EVERYTHING,
     /,
     *,
     name: str | None = None,
@@ -140,11 +140,13 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category.
 
+    Without effects it has all of them: it is asked about, refused in thinking mode, and shown as destructive. One that
+    touches nothing says so: `@tool(Effect.NONE)`.
     A `rare` tool can be called like any other, but its definition is not sent to the model before it is looked for.
     """
 
     def made(function: Callable[..., Any]) -> Tool:
-        given = effects if isinstance(effects, Effect) else Effect.NONE
+        given = effects if isinstance(effects, Effect) else EVERYTHING
         found = _tool(function, given, name or function.__name__, category)
         return replace(found, rare=rare, holds=holds, looks=looks)
 

@@ -157,9 +157,48 @@ def test_what_a_hook_says_after_a_call_is_added(hooked, ws):
     assert kit.call("write", {"path": "../a", "content": "x"}).text.endswith("\nerror")
 
 
-def test_a_command_that_does_not_exist_refuses(open_kit):
-    settings = msgspec.convert({"hook": [{"event": "before", "command": "no-such-program"}]}, Settings)
-    assert open_kit(settings=settings).call("ls", {}).error.code == "ExecutionError"
+SHELL_LINES = {
+    "a redirection and a status": "echo nope >&2; exit 2",
+    "a status alone": "exit 2",
+    "an and-list": "true && exit 2",
+    "a pipe": "cat | grep -q forbidden && { echo nope >&2; exit 2; }",
+    "a condition": "if grep -q forbidden; then exit 2; fi",
+    "a variable": "code=2; exit $code",
+    "a group": "(exit 2)",
+    "an answer": """echo '{"decision": "block"}' | cat""",
+    "the home folder": "~/hooks/refuse.sh",
+    "a variable of the path": '"$HOME"/hooks/refuse.sh',
+    "the project": '"$CLAUDE_PROJECT_DIR"/refuse.sh',
+    "a program that does not exist": "no-such-program",
+    "a missing program in a list": "no-such-program && true",
+    "words without an end": "( exit 0",
+    "a signal": "kill -9 $$",
+}
+
+
+@pytest.mark.parametrize("line", SHELL_LINES.values(), ids=SHELL_LINES)
+def test_a_hook_is_a_shell_line_and_refuses(open_kit, ws, tmp_path, monkeypatch, line):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for place in (tmp_path / "home" / "hooks" / "refuse.sh", ws / "refuse.sh"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("#!/bin/sh\nexit 2\n")
+        place.chmod(0o755)
+    kit = open_kit(settings=msgspec.convert({"hook": [{"event": "before", "command": line}]}, Settings))
+    result = kit.call("write", {"path": "a", "content": "forbidden"})
+    assert (result.error.code, (ws / "a").exists()) == ("PermissionDenied", False)
+
+
+def test_a_hook_takes_no_program_of_the_workspace(open_kit, ws, tmp_path, monkeypatch):
+    """The first folder of PATH is one that commands can write to."""
+    (ws / "bin").mkdir()
+    for name in ("grep", "rg"):
+        (ws / "bin" / name).write_text("#!/bin/sh\nexit 0\n")
+        (ws / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ws}/bin:bin:/usr/bin:/bin")
+    line = "grep -q forbidden && exit 2; exit 0"
+    kit = open_kit(settings=msgspec.convert({"hook": [{"event": "before", "command": line}]}, Settings))
+    assert kit.call("write", {"path": "a", "content": "x"}).ok
+    assert not kit.call("write", {"path": "b", "content": "forbidden"}).ok
 
 
 def test_a_call_has_its_result_where_the_command_after_it_does_not_exist(open_kit, ws):

@@ -1,13 +1,13 @@
 """The operator's rules over effects and paths."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
 from tests.values import assert_values
 from toolroll.policy import rules as module
 from toolroll.policy.decision import Rule
-from toolroll.policy.effects import Effect
+from toolroll.policy.effects import EVERYTHING, Effect
 from toolroll.policy.rules import MODES, PRESETS, Policy, has_paths, judge, judge_path
 
 READ, WRITE, SHELL, NETWORK = Effect.READ, Effect.WRITE, Effect.SHELL, Effect.NETWORK
@@ -28,6 +28,11 @@ READ, WRITE, SHELL, NETWORK = Effect.READ, Effect.WRITE, Effect.SHELL, Effect.NE
         (Policy(rules=(Rule("deny", effect="network"),)), "code", NETWORK, "deny"),
         (Policy(rules=(Rule("deny", effect="network"),)), "code", READ, "allow"),
         (Policy(ask=WRITE, rules=(Rule("allow", effect="write"),)), "code", WRITE, "allow"),
+        (Policy(ask=WRITE | NETWORK, rules=(Rule("allow", effect="write"),)), "code", WRITE | NETWORK, "ask"),
+        (Policy(ask=WRITE | NETWORK, rules=(Rule("allow"),)), "code", WRITE | NETWORK, "allow"),
+        (replace(PRESETS["ask"], rules=(Rule("allow", effect="read"),)), "code", EVERYTHING, "ask"),
+        (PRESETS["standard"], "thinking", EVERYTHING, "deny"),
+        (PRESETS["read-only"], "code", EVERYTHING, "deny"),
         (Policy(rules=(Rule("allow", effect="write"), Rule("ask", effect="write"))), "code", WRITE, "ask"),
         (Policy(deny=WRITE, rules=(Rule("allow", effect="write"),)), "code", WRITE, "deny"),
         (Policy(rules=(Rule("deny", command=("git", "push")),)), "code", SHELL, "allow"),

@@ -1,5 +1,6 @@
 """A recorded session runs again on the files that it began with, and shows what has become different."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import msgspec
 import pytest
 
 from toolroll import ToolError, dialects
+from toolroll.host.approval.request import ChangedCall
+from toolroll.host.runtime import user_folders
 from toolroll.host.settings import Settings
 from toolroll.kit import preset
 from toolroll.recording.recorded_kit import RecordedKit
@@ -19,6 +22,7 @@ SETTINGS = Settings(sandbox="none", verdict="off")
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
 
 
 @pytest.fixture
@@ -110,6 +114,85 @@ def test_a_refusal_of_the_user_is_repeated(ws, tmp_path):
     agreed = record(ws, tmp_path / "yes.jsonl", calls, approve=lambda _: True, **asking)
     (ws / "a.txt").unlink()
     assert [one.outcome for one in replay(agreed, str(ws), settings)] == ["same"]
+
+
+def read_lines(file: Path, change=lambda lines: lines) -> Recording:
+    return read_recording(change(file.read_bytes().splitlines(keepends=True)))
+
+
+def test_a_recording_answers_what_was_asked_in_it_and_as_often(ws, tmp_path):
+    """Questions that the session did not have, and a second asking of one that was agreed to once, are refused."""
+    calls = [("write", {"path": "a.txt", "content": "x"}), ("write", {"path": "b.txt", "content": "x"})]
+    file, asking = tmp_path / "r.jsonl", msgspec.structs.replace(SETTINGS, policy="ask")
+    recording = record(ws, file, calls[:1], approve=lambda _: True, policy=preset("ask"))
+    unasked = record(ws, file, calls)
+    assert [one.question.split("\n")[0] for one in recording.answers] == ["write: needs approval"]
+    (ws / "a.txt").unlink()
+    (ws / "b.txt").unlink()
+    found = list(replay(unasked, str(ws), asking))
+    assert [one.outcome for one in found] == ["same", "differs", "differs"]
+    assert "PermissionDenied" in found[1].why
+    assert "PermissionDenied" in found[2].why
+
+
+def test_an_answer_for_the_session_and_a_changed_call_are_repeated(ws, tmp_path):
+    write = "write", {"path": "a.txt", "content": "x"}
+    answers = iter([ChangedCall({"path": "c.txt", "content": "y"}), "session"])
+    recording = record(ws, tmp_path / "r.jsonl", [write] * 3, approve=lambda _: next(answers), policy=preset("ask"))
+    assert [one.changed.keys() for one in recording.calls] == [{"c.txt"}, {"a.txt"}, set()]
+    (ws / "a.txt").unlink()
+    (ws / "c.txt").unlink()
+    asking = msgspec.structs.replace(SETTINGS, policy="ask")
+    assert [one.outcome for one in replay(recording, str(ws), asking)] == ["same"] * 3
+
+
+CHANGES = {
+    "as it was": (lambda lines: lines, True),
+    "another argument": (lambda lines: [one.replace(b"a.txt", b"z.txt") for one in lines], False),
+    "a row left out": (lambda lines: [lines[0], *lines[2:]], False),
+    "two rows exchanged": (lambda lines: [lines[0], lines[2], lines[1]], False),
+    "an answer twice": (lambda lines: [*lines[:2], lines[1], lines[2]], False),
+    "no signature": (lambda lines: [re.sub(b',"signature":"\\w+"', b"", one) for one in lines], False),
+    "an empty signature": (
+        lambda lines: [re.sub(b'"signature":"\\w+"', b'"signature":""', one) for one in lines],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "counts"), CHANGES.values(), ids=CHANGES)
+def test_the_answers_of_a_recording_that_was_changed_do_not_count(ws, tmp_path, change, counts):
+    file = tmp_path / "r.jsonl"
+    record(ws, file, [("write", {"path": "a.txt", "content": "x"})], approve=lambda _: True, policy=preset("ask"))
+    (ws / "a.txt").unlink()
+    recording = read_lines(file, change)
+    found = list(replay(recording, str(ws), msgspec.structs.replace(SETTINGS, policy="ask")))
+    assert (recording.signed, found[0].outcome) == (counts, "same" if counts else "differs")
+
+
+def test_the_answers_of_somebody_else_do_not_count(ws, tmp_path, monkeypatch):
+    file = tmp_path / "r.jsonl"
+    record(ws, file, [("write", {"path": "a.txt", "content": "x"})])
+    assert read_lines(file).signed
+    for place in ("other", "none"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / place))
+        if place == "other":
+            record(ws, tmp_path / "own.jsonl", [])
+        assert not read_lines(file).signed
+
+
+def test_the_key_is_for_the_user_alone(ws, tmp_path):
+    record(ws, tmp_path / "r.jsonl", [])
+    (key,) = Path(user_folders.state_dir()).glob("recordings*")
+    assert (key.stat().st_mode & 0o077, len(key.read_bytes())) == (0, 32)
+
+
+def test_mode_and_policy_are_those_of_the_settings(ws, tmp_path):
+    recording = record(ws, tmp_path / "r.jsonl", [("write", {"path": "a.txt", "content": "x"})])
+    (ws / "a.txt").unlink()
+    for own in ({"mode": "thinking"}, {"policy": "read-only"}):
+        (one,) = replay(recording, str(ws), msgspec.structs.replace(SETTINGS, **own))
+        assert "PermissionDenied" in one.why
 
 
 def test_another_dialect_makes_the_same_calls_in_its_own_words(repository, tmp_path):

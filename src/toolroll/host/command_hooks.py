@@ -53,7 +53,6 @@ class CommandHook:
     def __init__(self, settings: HookSettings, launcher: Launcher, root: Root, guard: Guard) -> None:
         self._settings, self._launcher, self._root, self._guard = settings, launcher, root, guard
         self._patterns = settings.tools.split("|")
-        self._words = settings.words()
 
     def before(self, call: Any) -> Mapping[str, Any] | str | None:
         """Other arguments for the call, why it is refused, or None."""
@@ -122,14 +121,15 @@ class CommandHook:
 
     def _run(self, event: Mapping[str, Any]) -> tuple[int | None, str, str]:
         """The exit status, None for one that did not end in time, and what it printed to both streams."""
-        program = self._words[0]
-        argv = [program if os.path.isabs(program) else self._launcher.program(program), *self._words[1:]]
-        named = tuple(os.path.abspath(one) for one in argv if os.path.isabs(one) and os.path.exists(one))
-        access = AccessRules((), (*self._root.folders, *named, *readable_paths(os.environ, ())))
+        access = AccessRules((), (*self._root.folders, *self._settings.paths(), *readable_paths(os.environ, ())))
+        env = {"HOME": os.path.expanduser("~"), "CLAUDE_PROJECT_DIR": self._root.path}
+        argv = ["/bin/sh", "-c", self._settings.command]
         given = create_nameless_file(msgspec.json.encode(event), sealed=True)
         printed, errors = create_nameless_file(b""), create_nameless_file(b"")
         try:
-            process = self._launcher.start(argv, access, cwd=self._root.fd, stdin=given, stdout=printed, stderr=errors)
+            process = self._launcher.start(
+                argv, access, cwd=self._root.fd, env=env, stdin=given, stdout=printed, stderr=errors
+            )
             status = wait_for(process, self._settings.timeout)
             if status is None:
                 os.killpg(process.pid, signal.SIGKILL)  # with all that it started

@@ -47,21 +47,27 @@ class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     event: Literal["before", "after"]
     command: str
-    """The program and its arguments, in quotes as a shell has them."""
+    """A line for `sh`."""
     tools: str = "*"
     """Names of tools with wildcards, separated by `|`."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 10.0
     """In seconds."""
 
-    def words(self) -> list[str]:
-        """The program and its arguments."""
+    def paths(self) -> list[str]:
+        """The files and folders outside of the workspace that the line names, which it may read."""
+        named = (os.path.expandvars(os.path.expanduser(one)) for one in self._words())
+        return [os.path.abspath(one) for one in named if os.path.isabs(one) and os.path.exists(one)]
+
+    def _words(self) -> list[str]:
         import shlex
 
-        return [os.path.expanduser(one) for one in shlex.split(self.command)]
+        found = shlex.shlex(self.command, posix=True, punctuation_chars=True)
+        found.whitespace_split = True
+        return list(found)
 
     def __post_init__(self) -> None:
         """Refuse a command that has no words, or a quote without its end."""
-        if not self.words():
+        if not self._words():
             raise ValueError("The command is empty")
 
 

@@ -9,6 +9,7 @@ class Effect(Flag):
     """Declared by every tool with `@tool(Effect.READ | Effect.WRITE)`."""
 
     NONE = 0
+    """Nothing but computing; what declares no effects has them all."""
     READ = auto()
     """Looks at files of the workspace."""
     WRITE = auto()
@@ -25,5 +26,7 @@ class Effect(Flag):
     """Runs commands through the host, which confines them and judges each one by its text."""
 
 
+EVERYTHING = ~Effect.NONE
+"""All of them: what counts where none are declared."""
 CHANGES = Effect.WRITE | Effect.DELETE
 """The effects on files of the workspace that can be undone."""

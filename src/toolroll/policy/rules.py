@@ -10,13 +10,11 @@ import msgspec
 
 from toolroll.policy.commit_rules import CommitRule
 from toolroll.policy.decision import Rule, Verdict
-from toolroll.policy.effects import Effect
+from toolroll.policy.effects import EVERYTHING, Effect
 from toolroll.policy.network import check_credentials, parse_network
 from toolroll.policy.paths import matches_pattern
 
 Confinement = Literal["required", "bubblewrap", "landlock", "none"]
-
-EVERYTHING = ~Effect.NONE
 
 MODES: dict[str, Effect] = {
     "code": EVERYTHING,
@@ -97,11 +95,14 @@ def judge(effects: Effect, mode: str, policy: Policy) -> Verdict:
         return Verdict("deny", f"not allowed in {mode} mode")
     if effects & policy.deny:
         return Verdict("deny", "not allowed by the policy")
-    ruled = _strictest(one for one in policy.rules if not one.command and not one.path and _covers(one, effects))
-    if ruled is not None:
+    ruling = [one for one in policy.rules if not one.command and not one.path and _covers(one, effects)]
+    ruled = _strictest(ruling)
+    if ruled is not None and ruled.decision != "allow":
         return ruled
-    # Commands are asked about one by one, where they are run.
-    return Verdict("ask", "needs approval") if effects & policy.ask & ~Effect.SHELL else Verdict("allow")
+    asked = effects & policy.ask & ~Effect.SHELL  # commands are asked about one by one, where they are run
+    for one in ruling:  # what allows one effect does not allow the others
+        asked &= ~EVERYTHING if one.effect is None else ~Effect[one.effect.upper()]
+    return Verdict("ask", "needs approval") if asked else ruled or Verdict("allow")
 
 
 def judge_path(parts: Sequence[str], effects: Effect, policy: Policy) -> Verdict:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from toolroll import __version__
 from toolroll.executor import parse_arguments
 from toolroll.formats import wire_text
+from toolroll.host.approval.request import Answer, ApprovalRequest, ChangedCall, Refusal
 from toolroll.host.files.versions import digest
 from toolroll.host.recordings.recording_file import RecordingFile, is_beneath
 from toolroll.kit import Kit
 from toolroll.policy.secrets import Redaction
 from toolroll.recording.changed_paths import changed_paths
-from toolroll.recording.recording import WORKSPACE, CallRecord, encode_row
+from toolroll.recording.recording import WORKSPACE, AnswerRecord, CallRecord, encode_row, question_of
 from toolroll.recording.start_files import keep_start
 from toolroll.result import Result, ToolError
 from toolroll.services import CallOptions
@@ -33,13 +34,17 @@ class RecordedKit(Kit):
         """Write to this file. A new one begins with the files as they are now. ValueError if it cannot be used."""
         if is_beneath(path, self.workspace):
             raise ValueError(f"The recording {path!r} is in the workspace that it records. Put it elsewhere.")
-        self._file, self._redact, self._writing = RecordingFile(path), Redaction(os.environ), threading.Lock()
+        self._redact, self._writing = Redaction(os.environ), threading.Lock()
         try:
+            self._file = RecordingFile(path)
             if self._file.is_new:
                 self._file.add(encode_row(keep_start(self, __version__)), first=True)
         except ToolError as error:
             raise ValueError(error.message) from None
+        except OSError as error:
+            raise ValueError(f"{error.filename or path!r} cannot be written: {error.strerror}.") from None
         self._seen_size = self.journal.log.size()
+        self._services.guard.answered = self._keep_answer
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -49,6 +54,14 @@ class RecordedKit(Kit):
             with self._writing:
                 self._file.add(encode_row(self._describe(name, arguments, options.get("cwd", "."), result)))
         return result
+
+    def _keep_answer(self, request: ApprovalRequest, answer: Answer) -> None:
+        reason = answer.reason if isinstance(answer, Refusal) else ""
+        changed = self._clean(answer.arguments) if isinstance(answer, ChangedCall) else None
+        asked = question_of(request, self._clean)
+        with self._writing:
+            if self._file is not None:
+                self._file.add(encode_row(AnswerRecord(asked, _word(answer), self._clean(reason), changed)))
 
     def _describe(self, name: str, arguments: Any, cwd: str, result: Result) -> CallRecord:
         try:
@@ -77,3 +90,9 @@ class RecordedKit(Kit):
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _word(answer: Answer) -> Literal["once", "session", "no"]:
+    if answer in ("session", "always"):
+        return "session"
+    return "once" if answer in (True, "once") or isinstance(answer, ChangedCall) else "no"

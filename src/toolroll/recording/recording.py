@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import hmac
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import msgspec
 
+from toolroll.host.approval.request import ApprovalRequest
+from toolroll.host.recordings.recording_file import read_key, sign, split_signature
 from toolroll.result import ErrorCode, ToolError
 
 WORKSPACE = "{workspace}"
@@ -45,34 +48,58 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call", tag_field="type"):
     """The paths that it changed: what is there then, as a digest with its kind; empty where nothing is."""
 
 
+class AnswerRecord(msgspec.Struct, frozen=True, tag="answer", tag_field="type"):
+    """A question of the policy, and what the user answered."""
+
+    question: str
+    answer: Literal["once", "session", "no"]
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+    """Those of the call as the user has changed it."""
+
+
 class Recording(msgspec.Struct, frozen=True):
     """A recording that was read."""
 
     start: StartState
     calls: list[CallRecord]
+    answers: list[AnswerRecord] = []
+    signed: bool = False
+    """Whether each row has the signature of this user, in this order."""
 
 
-def encode_row(row: StartState | CallRecord) -> bytes:
-    """A line of the file."""
-    return msgspec.json.encode(row) + b"\n"
+def question_of(request: ApprovalRequest, clean: Callable[[str], str]) -> str:
+    """All that a request shows, by which its answer is known again; `clean` takes out secrets and the workspace."""
+    return clean(f"{request.text}\n{request.held}".rstrip())
+
+
+def encode_row(row: StartState | CallRecord | AnswerRecord) -> bytes:
+    """A row of the file, without its signature."""
+    return msgspec.json.encode(row)
 
 
 def read_recording(lines: Iterable[bytes]) -> Recording:
     """The recording of these lines; ToolError for what is none. A last line without an end was cut off by a kill."""
-    rows: list[StartState | CallRecord] = []
+    rows: list[StartState | CallRecord | AnswerRecord] = []
+    key, before = read_key(), b""
+    signed = bool(key)
     for number, line in enumerate(lines, 1):
         if not line.endswith(b"\n"):
             break
+        row, signature = split_signature(line)
+        signed = signed and hmac.compare_digest(signature, sign(key, before, row))
+        before = signature
         try:
-            rows.append(msgspec.json.decode(line, type=StartState | CallRecord))
+            rows.append(msgspec.json.decode(line, type=StartState | CallRecord | AnswerRecord))
         except (msgspec.DecodeError, UnicodeError) as error:
             message = f"Line {number} of the recording cannot be read: {error}."
             raise ToolError(ErrorCode.VALIDATION, message) from None
     first = rows[0] if rows else None
     calls = [one for one in rows if isinstance(one, CallRecord)]
-    if not isinstance(first, StartState) or len(calls) != len(rows) - 1:
+    answers = [one for one in rows if isinstance(one, AnswerRecord)]
+    if not isinstance(first, StartState) or len(calls) + len(answers) != len(rows) - 1:
         raise ToolError(ErrorCode.VALIDATION, "This is no recording: it does not begin with one start.")
     if first.version != _VERSION:
         message = f"The recording has version {first.version}; this toolroll reads version {_VERSION}."
         raise ToolError(ErrorCode.UNSUPPORTED, message)
-    return Recording(first, calls)
+    return Recording(first, calls, answers, signed)

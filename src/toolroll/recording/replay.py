@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,12 +13,13 @@ from typing import Any, Literal
 from toolroll import dialects
 from toolroll.dialect import Dialect, Relay
 from toolroll.formats import wire_text
-from toolroll.host.approval.request import Answer, ApprovalRequest
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ChangedCall, Refusal
 from toolroll.host.files.versions import digest
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
+from toolroll.policy.secrets import Redaction
 from toolroll.recording.changed_paths import changed_paths
-from toolroll.recording.recording import WORKSPACE, CallRecord, Recording
+from toolroll.recording.recording import WORKSPACE, AnswerRecord, CallRecord, Recording, question_of
 from toolroll.recording.start_files import put_back
 from toolroll.result import ErrorCode, Result, Suggestion
 from toolroll.text.diff import unified
@@ -117,20 +119,31 @@ def _bind(kit: Kit, name: str, arguments: Any) -> Suggestion | None:
 
 
 class _ReplayKit:
-    """A kit, and the answers that its user has given."""
+    """A kit, and the answers that its user has given. Mode and policy are those of the settings."""
 
     def __init__(self, path: str, state: str, recording: Recording, settings: Settings, dialect: Dialect) -> None:
-        self._refused = False
-        mode: Any = recording.start.mode
-        place = f"{state}-{dialect.name}"
-        self.kit = Kit(path, dialect, mode, settings=settings, approve=self._approve, state_dir=place)
+        self._answers: dict[str, list[AnswerRecord]] = {}
+        for one in recording.answers if recording.signed else ():
+            self._answers.setdefault(one.question, []).append(one)
+        self._redact = Redaction(os.environ)
+        approve, place = self._approve if self._answers else None, f"{state}-{dialect.name}"
+        self.kit = Kit(path, dialect, settings=settings, approve=approve, state_dir=place)
 
-    def _approve(self, _request: ApprovalRequest) -> Answer:
-        return not self._refused
+    def _approve(self, request: ApprovalRequest) -> Answer:
+        """What the user answered the same question then, as often as it was asked; anything else is not answered."""
+        known = self._answers.get(question_of(request, self._clean))
+        if not known:
+            raise CannotAskError("the recording has no answer to this question")
+        answer = known.pop(0)
+        if answer.arguments is not None:
+            return ChangedCall(_replace(answer.arguments, WORKSPACE, self.kit.workspace))
+        return Refusal(answer.reason) if answer.answer == "no" else answer.answer
+
+    def _clean(self, text: str) -> str:
+        return self._redact(text.replace(self.kit.workspace, WORKSPACE))
 
     def call(self, record: CallRecord, name: str, arguments: Any) -> tuple[Result, dict[str, str]]:
         """The result, and the paths that the call changed."""
-        self._refused = record.code == ErrorCode.PERMISSION
         log = self.kit.journal.log
         before = log.size()
         result = self.kit.call(name, arguments, cwd=record.cwd, tools="all")

@@ -17,7 +17,6 @@ from toolroll.tools.files.delete import delete
 
 MAX_BYTES = 64 << 20
 """Of the files that a recording holds, compressed."""
-_GIT = ["git", "-c", "core.quotePath=false"]
 
 
 def keep_start(kit: Kit, version: str) -> StartState:
@@ -57,7 +56,7 @@ def put_back(start: StartState, source: str) -> Iterator[tuple[str, str]]:
 def _ask_git(kit: Kit, *words: str) -> str:
     """What git says; empty where it fails, as without a repository."""
     try:
-        done = kit.exec([*_GIT, *words])
+        done = kit.exec(["git", *words])
     except ToolError:
         return ""
     return done.stdout.decode("utf-8", "surrogateescape").strip("\n") if done.code == 0 else ""

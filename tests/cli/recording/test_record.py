@@ -8,6 +8,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
     monkeypatch.setenv("TOOLROLL_RECORD", "")
 
 
@@ -19,8 +20,9 @@ def test_a_call_is_recorded_and_replayed(quick, ws, tmp_path):
     assert quick("record", file, "--", "call", "read", "path=a.txt") == plain
     assert quick("replay", file) == (0, "   1  read  same\n1 call: 1 same\n", "")
     other.write_text((tmp_path / "r.jsonl").read_text().replace("\\tx", "\\ty"))
-    status, shown, _ = quick("replay", str(other), "--json")
+    status, shown, said = quick("replay", str(other), "--json")
     assert (status, [one["outcome"] for one in json.loads(shown)]) == (1, ["differs"])
+    assert said.endswith("other.jsonl' is not signed by you. Its questions stay without an answer.\n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, NETWORK, SANDBOX, WORKSPACE, read_settings
+from toolroll.cli.options import DIALECT, JSON, MODE, NETWORK, SANDBOX, WORKSPACE, read_settings
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def run(args: Namespace) -> int:
     try:
         with open(args.file, "rb") as file:
             recording = read_recording(file)
+        if not recording.signed:
+            screen.complain(f"{args.file!r} is not signed by you. Its questions stay without an answer.", "note")
         chosen = dialects.load(other) if other and other != recording.start.dialect else None
         for one in replay(recording, args.workspace, settings, chosen):
             done.append(one)
@@ -64,6 +66,7 @@ COMMAND = Command(
     (
         Option(("file",), "The recording.", "FILE", many=False),
         DIALECT,
+        MODE,
         SANDBOX,
         NETWORK,
         WORKSPACE,
@@ -73,6 +76,9 @@ COMMAND = Command(
 The calls run in a copy of the files that the recording began with; the workspace is only read, for the commit in its
 repository. Times, durations, identifiers and temporary paths may differ. With --dialect each call is made as a model
 would make it in that dialect, and only success and changed files are compared.
+
+Policy and mode are your own. Questions get the answers of the recording if you recorded it on this machine; a question
+that it does not answer, or any of an unsigned recording, is refused as where nobody can be asked.
 
 exit status:
   0 no result differs, 1 some differ, 2 wrong command line or no recording.""",

@@ -74,6 +74,8 @@ class Guard:
         self._granted: set[tuple[str, ...]] = set()
         self.session_grants: set[tuple[str, ...]] = set()
         """What was granted for the session, also in its earlier processes."""
+        self.answered: Callable[[ApprovalRequest, Answer], None] = lambda _request, _answer: None
+        """Gets every answer of the approver."""
         self._verdicts: dict[int, Verdict] = {}
         self._by_path = has_paths(policy)
 
@@ -202,6 +204,7 @@ class Guard:
             return self._read_answer(request, answer)
 
     def _read_answer(self, request: ApprovalRequest, answer: Answer) -> tuple[Consent, str]:
+        self.answered(request, answer)
         if isinstance(answer, ChangedCall) and request.editable:
             raise CallChangedError(answer.arguments)
         if answer not in (True, "once", "session", "always"):

@@ -206,15 +206,16 @@ class Launcher:
         in them, which they cannot.
         """
         self._sandbox = sandbox
-        self._path = path
         self._workspace = tuple(map(os.path.realpath, workspace))
+        places = (one for one in path.split(os.pathsep) if os.path.isabs(one) and self._is_ours(one))
+        self._path = os.pathsep.join(places) or os.defpath
         self._found: dict[str, str | None] = {}
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program that no command can replace, looked up once; None if there is none."""
         if name not in self._found:
             beside = os.path.dirname(os.path.abspath(sys.executable))
-            places = (beside, *(one for one in self._path.split(os.pathsep) if os.path.isabs(one)))
+            places = beside, *self._path.split(os.pathsep)
             candidates = (os.path.join(os.path.realpath(place), name) for place in places)
             found = (_behind(one) for one in candidates if _is_program(one) and self._is_ours(one))
             self._found[name] = next(found, None)
