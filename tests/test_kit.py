@@ -372,7 +372,7 @@ def test_clients_are_shown_that_a_tool_which_declares_nothing_destroys(kit):
     kit.register(wipe)
     shown = next(one for one in kit.definitions("mcp", tools="all") if one["name"] == "wipe")
     assert shown["annotations"] | {"title": ""} == {
-        "title": "", "readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True,
+        "title": "", "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True,
     }  # fmt: skip
 
 
