@@ -1,8 +1,6 @@
 """`toolroll approve`: what waits is listed, shown and answered."""
 
-import io
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.terminals import at_terminal
 from tests.waiting import until
 from toolroll import Effect, Kit
+from toolroll.cli import main
 from toolroll.control.client import find_processes
 from toolroll.control.server import ControlServer
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, Refusal
@@ -76,42 +76,39 @@ def test_one_is_listed_shown_and_answered(
     assert quick("approve", id, *words)[2].startswith(f"toolroll: There is no waiting request '{id}'.")
 
 
-def test_watching_needs_a_terminal(quick: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watching_needs_a_terminal(quick: Run) -> None:
     status, out, err = quick("approve", "--watch")
     assert (status, out) == (2, "")
     assert "--watch asks on a terminal" in err
-    terminal = io.StringIO()  # at its end, as after Ctrl-D
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stdin", terminal)
-    assert quick("approve") == (0, "Nothing waits for an answer here. --watch waits for requests.\n", "")
+    with at_terminal([]) as person:
+        assert main(["approve"]) == 0
+    assert "Nothing waits for an answer here. --watch waits for requests." in person.seen
 
 
 def test_what_an_answer_has_settled_is_not_asked_about(
-    quick: Run, control: ControlServer, monkeypatch: pytest.MonkeyPatch
+    control: ControlServer,
 ) -> None:
     request = replace(REQUEST, key=("tool", "write"), covers="every call of 'write'")
-    terminal = io.StringIO("s\n")
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
     with ThreadPoolExecutor() as pool:
         asked = [
             pool.submit(control.approvals.ask, request, CancelToken(), asker=cannot, notice=lambda _id: None)
             for _ in range(2)
         ]
         until(lambda: len(control.approvals.all()) == 2)
-        monkeypatch.setattr(sys, "stdin", terminal)
-        status, out, _ = quick("approve")
-    assert (status, out.count("write: it changes files")) == (0, 1)
+        with at_terminal([("lways: ", "s")]) as person:
+            status = main(["approve"])
+    assert (status, person.seen.count("write: it changes files")) == (0, 1)
     assert sorted(str(one.result(10)) for one in asked) == ["once", "session"]
 
 
-def test_the_end_of_the_input_declines_nothing(
-    quick: Run, control: ControlServer, asked: Future[Answer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stdin", terminal)
-    watched: list[bool] = []
-    monkeypatch.setattr(terminal, "readline", lambda: watched.append(control.approvals.is_watched()) or "")
-    status, out, _ = quick("approve", "--watch")
-    assert (status, asked.done(), watched) == (0, False, [True])
-    assert out.startswith("Waiting for requests. Ctrl-C ends this, and declines nothing.\n\nwrite: it changes files\n")
+def test_the_end_of_the_input_declines_nothing(control: ControlServer, asked: Future[Answer]) -> None:
+    with at_terminal([("[n]o: ", "\x04")]) as person:  # Ctrl-D
+        assert main(["approve", "--watch"]) == 0
+    assert not asked.done()
+    assert "Waiting for requests. Ctrl-C ends this, and declines nothing.\r\n\r\nwrite: it changes files" in person.seen
+
+
+def test_what_was_typed_before_the_question_is_no_answer(control: ControlServer, asked: Future[Answer]) -> None:
+    with at_terminal([("[n]o: ", "n")], early="y\ny\n"):
+        assert main(["approve"]) == 0
+    assert asked.result(10) == Refusal("")

@@ -1,14 +1,13 @@
 """Questions of `toolroll call`: on its terminal, or where somebody looks at what waits."""
 
 import os
-import pty
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.terminals import at_terminal
 from tests.waiting import until
 from toolroll.cli import call_approver, main
 from toolroll.control.client import ControlClient, find_processes
@@ -25,37 +24,28 @@ def _asks(quick: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLROLL_POLICY", "ask")
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Answer]]:
-    """`toolroll WORDS...` on a terminal on which this was typed."""
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "r") as stdin, open(os.ttyname(theirs), "w") as stderr:
-
-        def run(*words: str, typed: bytes = b"") -> Answer:
-            os.write(ours, typed)
-            with monkeypatch.context() as patch:
-                patch.setattr(sys, "stdin", stdin)
-                patch.setattr(sys, "stderr", stderr)
-                status = main(words)
-                print("[end]", file=stderr, flush=True)
-            shown = b""
-            while b"[end]" not in shown:  # a terminal gives what it has, in parts
-                shown += os.read(ours, 65536)
-            return status, shown.decode()
-
-        yield run
-    os.close(ours)
+def on_terminal(*words: str, answers: Sequence[tuple[str, str]] = (), early: str = "") -> Answer:
+    """`toolroll WORDS...` on a terminal."""
+    with at_terminal(answers, early) as person:
+        status = main(words)
+    return status, person.seen
 
 
-def test_it_is_asked_on_the_terminal_once_a_session(terminal: Callable[..., Answer], ws: Path) -> None:
-    status, shown = terminal(*WRITE, "content=1", "--session", "s", typed=b"s\n")
+def test_it_is_asked_on_the_terminal_once_a_session(ws: Path) -> None:
+    status, shown = on_terminal(*WRITE, "content=1", "--session", "s", answers=[("lways: ", "s")])
     assert (status, (ws / "a.txt").read_text()) == (0, "1")
     assert "needs approval" in shown
     assert "+1" in shown
-    status, shown = terminal(*WRITE, "content=2", "--session", "s")
+    status, shown = on_terminal(*WRITE, "content=2", "--session", "s")
     assert (status, (ws / "a.txt").read_text(), "needs approval" in shown) == (0, "2", False)
-    status, shown = terminal(*WRITE, "content=3", "--session", "t", typed=b"n\n")
+    status, shown = on_terminal(*WRITE, "content=3", "--session", "t", answers=[("lways: ", "n")])
     assert (status, (ws / "a.txt").read_text()) == (1, "2")
+    assert "The user was asked and declined" in shown
+
+
+def test_what_was_typed_before_the_question_is_no_answer(ws: Path) -> None:
+    status, shown = on_terminal(*WRITE, "content=1", answers=[("lways: ", "n")], early="y\ny\n")
+    assert (status, (ws / "a.txt").exists()) == (1, False)
     assert "The user was asked and declined" in shown
 
 
@@ -76,7 +66,7 @@ def test_without_a_terminal_it_waits_for_an_open_console(quick: Run, ws: Path, m
             page.request("subscribe", events=["approvals"])
             until(lambda: page.request("approvals")["waiting"])
             [shown] = page.request("approvals")["waiting"]
-            return str(page.request("answer", id=shown["id"], digest=shown["digest"], answer="once")["state"])
+            return str(page.act(process, "answer", id=shown["id"], digest=shown["digest"], answer="once")["state"])
 
     with claim_console(), ThreadPoolExecutor() as pool:
         publish_console(ConsoleRecord(1, "token", os.getpid()))

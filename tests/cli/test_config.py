@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from toolroll.cli import config
+from tests.terminals import at_terminal
+from toolroll.cli import main
 
 SUGGESTED = 'dialect = "pigo"\nlimits = {call_seconds = 1200}\n'
 
@@ -85,19 +86,16 @@ def test_what_must_not_be_suggested_is_refused(quick, folder, ws, text, message)
     assert message in complaint
 
 
-def test_a_person_is_asked_at_the_terminal(quick, folder, ws, monkeypatch):
+def test_a_person_is_asked_at_the_terminal(quick, folder, ws):
     (ws / ".toolroll").mkdir()
     (ws / ".toolroll" / "suggested.toml").write_text(SUGGESTED)
-
-    class Terminal:
-        def isatty(self):
-            return True
-
-        def readline(self):
-            return "y\n"
-
-    monkeypatch.setattr(config.sys, "stdin", Terminal())
-    assert "Use these settings in this workspace? [y/N]" in quick("config")[1]
+    with at_terminal([("Use these settings in this workspace? [y/N] ", "n")], early="y\n"):
+        assert main(["config"]) == 0
+    assert listed(quick)["dialect"][0] == "native"
+    quick("config", "--decline")
+    (ws / ".toolroll" / "suggested.toml").write_text(SUGGESTED.replace("1200", "1300"))
+    with at_terminal([("Use these settings in this workspace? [y/N] ", "y")]):
+        assert main(["config"]) == 0
     assert listed(quick)["dialect"][0] == "pigo"
 
 

@@ -4,6 +4,9 @@ import subprocess
 
 import pytest
 
+from tests.terminals import at_terminal
+from toolroll.cli import main
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
@@ -39,16 +42,18 @@ def test_what_is_missing_is_said(quick, words, said):
     assert (status, said in errors) == (2, True)
 
 
-@pytest.mark.parametrize(("given", "status"), [(EOFError, 0), (KeyboardInterrupt, 130)])
-def test_no_answer_drops(quick, ws, monkeypatch, given, status):
-    def ask(_):
-        raise given
-
-    monkeypatch.setattr("builtins.input", ask)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    ended, shown, _ = quick("try", "touch new")
-    assert (ended, shown.endswith("\nDropped. The workspace is as it was.\n")) == (status, True)
+@pytest.mark.parametrize(("key", "status"), [("\x04", 0), ("n", 0), ("no\n", 0)])
+def test_no_answer_drops_and_keys_typed_early_are_none(quick, ws, key, status):
+    with at_terminal([("Keep these changes? [y/n] ", key)], early="y\ny\n") as person:
+        ended = main(["try", "touch new"])
+    assert (ended, "Dropped. The workspace is as it was." in person.seen) == (status, True)
     assert not (ws / "new").exists()
+
+
+def test_the_answer_of_a_person_keeps(quick, ws):
+    with at_terminal([("Keep these changes? [y/n] ", "what"), ("Keep these changes? [y/n] ", "y")]):
+        assert main(["try", "touch new"]) == 0
+    assert (ws / "new").exists()
 
 
 def test_commits_are_shown_and_kept(quick, ws):

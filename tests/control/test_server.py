@@ -13,6 +13,7 @@ import pytest
 from tests.waiting import until
 from toolroll import Effect, Kit, Policy, Result
 from toolroll.control.client import ControlClient, ControlError
+from toolroll.control.methods import ACTS
 from toolroll.control.server import ControlServer
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
 from toolroll.host.runtime import user_sockets
@@ -171,7 +172,9 @@ def asked(kit: Kit, server: ControlServer, client: ControlClient) -> Iterator[Fu
 
 def send_answer(client: ControlClient, **given: Any) -> dict[str, str]:
     [shown] = client.request("approvals")["waiting"]
-    answer: dict[str, str] = client.request("answer", **{"id": shown["id"], "digest": shown["digest"], **given})
+    answer: dict[str, str] = client.act(
+        client.request("hello"), "answer", **{"id": shown["id"], "digest": shown["digest"], **given}
+    )
     return answer
 
 
@@ -228,10 +231,25 @@ def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: Contro
     event, data = next(client.events())
     assert (event, data["size"] > 0) == ("journal", True)
     assert [one["tool"] for one in client.request("journal", limit=5)["entries"]] == ["write"]
-    assert client.request("undo", number=1)["ok"]
+    this, digest = client.request("hello"), client.request("journal_entry", number=1)["digest"]
+    assert client.act(this, "undo", number=1, digest=digest)["ok"]
     assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
     with pytest.raises(ControlError, match="missing required field `number`"):
-        client.request("undo")
+        client.act(this, "undo")
+
+
+@pytest.mark.parametrize("method", sorted(ACTS))
+def test_an_act_for_another_process_is_refused(kit: Kit, client: ControlClient, ws: Path, method: str) -> None:
+    kit.call("write", {"path": "a.txt", "content": "one"})
+    digest = client.request("journal_entry", number=1)["digest"]
+    this = client.request("hello")
+    given = {"number": 1, "to": 0, "digest": digest}
+    for other in ({**this, "id": "control-1-abcdef"}, {**this, "started": this["started"] - 1}):
+        with pytest.raises(ControlError, match="This act is for another process, or an earlier one"):
+            client.act(other, method, **given)
+    with pytest.raises(ControlError, match="This act names no process"):
+        client.request(method, **given)
+    assert ((ws / "a.txt").read_text(), len(client.request("journal")["entries"])) == ("one", 1)
 
 
 def test_usage_counts_calls_errors_and_tokens_of_every_kit(

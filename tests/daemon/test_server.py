@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from tests.terminals import Person
 from tests.waiting import until
 from toolroll import __version__
 from toolroll.daemon.start import describe_daemons
@@ -146,15 +147,15 @@ def test_a_question_is_asked_on_the_terminal_of_the_client(start, here, monkeypa
     start()
     code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
     ours, theirs = pty.openpty()
-    os.write(ours, b"y\n")
-    words = [sys.executable, "-c", code, "call", "write", "path=a", "content=b"]
-    done = subprocess.run(words, stdin=theirs, stderr=theirs, timeout=60, check=False)
-    shown = b""
-    while b"Allow? [y]es" not in shown:
-        shown += os.read(ours, 65536)
+    person = Person(ours)
+    for answer, status in (("n", 1), ("y", 0)):
+        person.types("y")  # too early
+        words = [sys.executable, "-c", code, "call", "write", "path=a", "content=b"]
+        with subprocess.Popen(words, stdin=theirs, stderr=theirs) as client:
+            person.answers("lways: ", answer)
+        assert (client.returncode, (here / "a").exists()) == (status, not status)
     os.close(ours)
     os.close(theirs)
-    assert (done.returncode, (here / "a").read_text()) == (0, "b")
 
 
 def test_wrong_and_half_messages_are_refused(start, by_daemon):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.5
 _ANSWERS = ("once", "session", "always", "no")
-Waiting = dict[str, tuple[str, dict[str, Any]]]
+Waiting = dict[str, tuple[dict[str, Any], dict[str, Any]]]
 """By the id of the request: the process that asks, and what it shows."""
 
 
@@ -39,11 +39,7 @@ def run(args: Namespace) -> int:
             raise UsageError("--watch asks on a terminal, which stdin is not. Leave it out to list what waits.")
         return _list([request for _, request in found.values()], args.json)
     with ExitStack() as held:
-        try:
-            return _ask_all(args, held)
-        except EOFError:  # Ctrl-D
-            print()
-            return 0
+        return _ask_all(args, held)
 
 
 def _list(found: list[dict[str, Any]], as_json: bool) -> int:
@@ -81,8 +77,12 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
             print()
             _show(one)
             print()
-            while (given := parse_answer(input(CHOICES if one["lasting"] else CHOICES_ONCE))) is None:
+            choices = CHOICES if one["lasting"] else CHOICES_ONCE
+            while (typed := screen.ask_line(choices, sys.stdin, sys.stdout)) and (given := parse_answer(typed)) is None:
                 pass
+            if not typed:  # Ctrl-D
+                print()
+                return 0
             _answer(process, one, "once" if given is True else "no" if given is False else str(given), "")
         if not args.watch:
             if not asked:
@@ -91,13 +91,13 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
         time.sleep(_LOOK_S)
 
 
-def _answer(process: str, request: dict[str, Any], word: str, reason: str) -> int:
+def _answer(process: dict[str, Any], request: dict[str, Any], word: str, reason: str) -> int:
     from toolroll.control.client import ControlClient
 
     shown = {"id": request["id"], "digest": request["digest"]}
     try:
-        with ControlClient(process) as client:
-            found = client.request("answer", **shown, answer=word, reason=reason)
+        with ControlClient(process["id"]) as client:
+            found = client.act(process, "answer", **shown, answer=word, reason=reason)
     except OSError:
         found = {"state": "gone", "why": "The process that asked has ended: nothing took the answer."}
     if found["state"] == "applied":
@@ -125,7 +125,7 @@ def _find(args: Namespace) -> Waiting:
     found: Waiting = {}
     for process in find_processes(find_workspace(args)):
         with suppress(OSError, ControlError), ControlClient(process["id"]) as client:
-            found |= {one["id"]: (process["id"], one) for one in client.request("approvals")["waiting"]}
+            found |= {one["id"]: (process, one) for one in client.request("approvals")["waiting"]}
     return found
 
 

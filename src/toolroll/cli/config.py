@@ -59,8 +59,8 @@ def _decide(args: Namespace, suggestion: WorkspaceSuggestion) -> bool | None:
     if not sys.stdin.isatty():
         print("To answer: toolroll config --accept, or --decline.")
         return None
-    print("Use these settings in this workspace? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    typed = screen.ask_line("Use these settings in this workspace? [y/N] ", sys.stdin, sys.stdout)
+    return (typed or "").strip().lower() in ("y", "yes")
 
 
 _ACCEPT = Option(("--accept",), "Accept what the workspace suggests.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 # Tabs and line ends stay; other control characters could control the terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_EARLY_S = 0.5  # after the last row of a question: a key that is pressed sooner is dropped
 _MIN_WIDTH = 5  # of a column
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -58,24 +61,58 @@ def complain(text: str, label: str = "toolroll") -> None:
 
 def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: TextIO) -> str:
     """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
-    import select
-
     from toolroll.host.approval.request import CannotAskError
-    from toolroll.host.runtime.cancellation import POLL_SECONDS
 
     title, _, rest = prompt.text.partition("\n")
     print(f"\n{coloured(visible(title, stderr), 'yellow', stderr)}\n{visible(rest, stderr)}", file=stderr)
     for line in visible(prompt.diff, stderr).split("\n") if prompt.diff else ():
         print(colour_diff(line, stderr), file=stderr)
-    print(prompt.choices, end="", file=stderr, flush=True)
-    while stdin.isatty() and not select.select([stdin], [], [], POLL_SECONDS)[0]:
-        if withdrawn.cancelled:
-            print("\nIt was answered elsewhere, or its call has ended.", file=stderr)
-            raise CannotAskError("it was answered elsewhere")
-    typed = stdin.readline()
+    typed = ask_line(prompt.choices, stdin, stderr, lambda: withdrawn.cancelled)
+    if typed is None:
+        print("\nIt was answered elsewhere, or its call has ended.", file=stderr)
+        raise CannotAskError("it was answered elsewhere")
     if not typed:
         raise CannotAskError("the terminal was closed")
     return typed
+
+
+def ask_line(
+    choices: str, stdin: TextIO, stream: TextIO, is_withdrawn: Callable[[], bool] = lambda: False
+) -> str | None:
+    """Ask below what is shown and return the typed line; empty at the end of the input, None if it is withdrawn.
+
+    On a terminal only keys count that were pressed some time after the last row was drawn: nobody answers what was not
+    on the screen.
+    """
+    import select
+
+    from toolroll.host.runtime.cancellation import POLL_SECONDS
+
+    if not stdin.isatty():
+        print(choices, end="", file=stream, flush=True)
+        return stdin.readline()
+    with _dropping_keys(stdin.fileno()):
+        print(choices, end="", file=stream, flush=True)
+        end = time.monotonic() + _EARLY_S
+        while time.monotonic() < end and not is_withdrawn():
+            time.sleep(POLL_SECONDS)
+    while not select.select([stdin], [], [], POLL_SECONDS)[0]:
+        if is_withdrawn():
+            return None
+    return stdin.readline()
+
+
+@contextmanager
+def _dropping_keys(fd: int) -> Iterator[None]:
+    """Drop, unechoed, what is typed on a terminal until the end of the block, and what was typed before."""
+    import termios
+
+    before = termios.tcgetattr(fd)
+    termios.tcsetattr(fd, termios.TCSADRAIN, [*before[:3], before[3] & ~termios.ECHO, *before[4:]])
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSAFLUSH, before)
 
 
 def show_json(value: Any) -> None:

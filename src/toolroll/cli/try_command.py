@@ -58,13 +58,11 @@ def run(args: Namespace) -> int:
 
 def _ask() -> bool:
     """The answer; no at the end of the input."""
-    try:
-        while (given := input("Keep these changes? [y/n] ").strip().lower()) not in ("y", "yes", "n", "no"):
-            pass
-    except EOFError:
-        print()
-        return False
-    return given in ("y", "yes")
+    while typed := screen.ask_line("Keep these changes? [y/n] ", sys.stdin, sys.stdout):
+        if typed.strip().lower() in ("y", "yes", "n", "no"):
+            return typed.strip().lower() in ("y", "yes")
+    print()
+    return False
 
 
 COMMAND = Command(

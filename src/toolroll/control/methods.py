@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MAX_LISTED_CALLS = 1_000
 _MAX_SESSIONS = 20  # whose todo lists are looked for
 _MAX_REASON_CHARS = 2_000
+ACTS = frozenset(("answer", "undo", "rewind", "checkpoint", "job_keys", "job_stop"))
+"""Methods that change something: each names the process that it is for."""
 Params = dict[str, Any]
 
 
@@ -141,6 +143,16 @@ def number(params: Params, name: str, default: int | None = None) -> int:
     return found
 
 
+def _act(hands: Hands, name: str, params: Params) -> Any:
+    """Do what a person has asked of this process; ValueError if it was asked of another one."""
+    given = dict(params)
+    meant = given.pop("process", None)
+    if meant != {"id": hands.id, "started": hands.started}:
+        why = "This act names no process" if meant is None else "This act is for another process, or an earlier one"
+        raise ValueError(f"{why}. Nothing was done: load the page or the list again.")
+    return METHODS[name](hands, given) if name in METHODS else show(hands.kit, name, given)
+
+
 METHODS: dict[str, Callable[[Hands, Params], Any]] = {
     "hello": hello,
     "calls": list_calls,
@@ -154,6 +166,8 @@ METHODS: dict[str, Callable[[Hands, Params], Any]] = {
 
 def find_method(name: str) -> Callable[[Hands, Params], Any]:
     """The function of this method; ValueError if there is none."""
+    if name in ACTS:
+        return lambda hands, params: _act(hands, name, params)
     if name in METHODS:
         return METHODS[name]
     if name not in VIEWS:

@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.host.models.chat.served import KEY, Say, Served, Step, call
+from tests.terminals import Person
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -167,13 +167,14 @@ def test_approval_on_a_terminal(ws: Path, env: dict[str, str], serve: Any) -> No
         words, cwd=ws, env={**env, **server.environment}, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
-    seen = ""
+    person = Person(ours)
+    person.types("y")  # before anything is asked
     for answer in ("what", "y", "n", "y"):
-        seen += until(ours, "lways: ")
-        os.write(ours, f"{answer}\n".encode())
+        person.answers("lways: ", answer)
     out = running.communicate(timeout=60)[0]
     os.close(ours)
     assert (running.returncode, out) == (0, b"It is written.\n")
+    seen = person.seen
     assert "edit: needs approval" in seen
     plain = (
         seen.replace("\x1b[31m", "")
@@ -195,22 +196,13 @@ def test_an_interrupt_at_a_question_ends_the_run_in_order(ws: Path, env: dict[st
     words = [sys.executable, "-m", "toolroll", "agent", "Do."]
     running = subprocess.Popen(words, cwd=ws, env={**env, **server.environment}, stdin=theirs, stderr=theirs)
     os.close(theirs)
-    until(ours, "lways: ")
+    person = Person(ours)
+    person.sees("lways: ")
     running.send_signal(signal.SIGINT)
-    assert "Changed nothing." in until(ours, "To go on: toolroll agent --resume")
+    assert "Changed nothing." in person.sees("To go on: toolroll agent --resume")
     assert running.wait(30) == 130
     os.close(ours)
     assert not (ws / "a.txt").exists()
-
-
-def until(fd: int, text: str) -> str:
-    """What a terminal shows until this text."""
-    seen = b""
-    deadline = time.monotonic() + 60
-    while text.encode() not in seen:
-        assert select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0], seen
-        seen += os.read(fd, 65536)
-    return seen.decode(errors="replace")
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130)])

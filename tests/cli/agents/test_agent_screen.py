@@ -2,13 +2,13 @@
 
 import io
 import os
-import pty
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.terminals import at_terminal
 from toolroll.agent.approval import ApprovalPrompt
 from toolroll.agent.transcript import AssistantRecord, RecordedCall, ToolRecord
 from toolroll.cli.agents import agent_screen
@@ -73,19 +73,17 @@ def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, 
         screen.ask(asked, CancelToken())
 
 
-def test_a_question_that_was_answered_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    ours, theirs = pty.openpty()
+def test_a_question_that_was_answered_elsewhere() -> None:
     withdrawn = CancelToken()
     withdrawn.cancel()
-    screen = AgentScreen()
-    with os.fdopen(theirs) as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        with pytest.raises(CannotAskError, match="answered elsewhere"):
-            screen.ask(ApprovalPrompt("write: needs approval"), withdrawn)
-        os.write(ours, b"n\n")
-        assert screen.ask(ApprovalPrompt("write: needs approval"), withdrawn) == "n\n"
-    os.close(ours)
-    assert "lways: \nIt was answered elsewhere, or its call has ended.\n" in capsys.readouterr().err
+    with at_terminal([]) as person, pytest.raises(CannotAskError, match="answered elsewhere"):
+        AgentScreen().ask(ApprovalPrompt("write: needs approval"), withdrawn)
+    assert "lways: \r\nIt was answered elsewhere, or its call has ended." in person.seen
+
+
+def test_only_keys_after_the_last_row_count() -> None:
+    with at_terminal([("lways: ", "n")], early="y\n"):
+        assert AgentScreen().ask(ApprovalPrompt("write: needs approval"), CancelToken()) == "n\n"
 
 
 def test_the_cost_is_that_of_both_kinds_of_tokens() -> None:

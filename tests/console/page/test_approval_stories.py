@@ -164,6 +164,7 @@ def test_approve_by_keyboard(page: Page, guarded: Served) -> None:
         page.press("Tab")
         if page.js("document.activeElement.textContent") == "Approve once":
             break
+    page.wait("!document.activeElement.ariaDisabled")  # what the focus has scrolled is still
     page.press("Enter")
     page.sees("Applied: approved once.", OUTCOME)
     call.result(10)

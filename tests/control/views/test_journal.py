@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.control.acts import act
 from toolroll import Kit, ToolError
 from toolroll.control.views import show
 from toolroll.tool import Effect
@@ -19,7 +20,9 @@ from toolroll.tool import Effect
 
 @pytest.fixture
 def ask(kit: Kit) -> Callable[..., dict[str, Any]]:
-    return lambda method, **params: show(kit, method, params)
+    """Ask a view, or act on what it shows."""
+    acts = ("undo", "rewind", "checkpoint")
+    return lambda method, **params: act(kit, method, **params) if method in acts else show(kit, method, params)
 
 
 def test_entries_come_in_pages_newest_first_with_their_diffs(kit: Kit, ask: Any) -> None:
@@ -56,7 +59,7 @@ def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
     kit = open_kit(dialect, **options)
     for text in (b"one\n", b"two\n", b"three\n"):
         kit.write_bytes("a.txt", text)
-    assert show(kit, "undo", {"number": 3})["ok"]
+    assert act(kit, "undo", number=3)["ok"]
     assert (ws / "a.txt").read_text() == "two\n"
     last = show(kit, "journal", {"limit": 3})["entries"]
     assert [(one["number"], one["tool"], one["message"], one["undo"], one["undone"]) for one in last] == [
@@ -65,13 +68,9 @@ def test_undo_and_rewind_are_entries_of_the_console_in_every_dialect(
         (2, "write_bytes", "", False, False),
     ]
     preview = show(kit, "rewind_preview", {"to": 1})
-    assert (preview["entries"], preview["refused"], preview["last"]) == ([2], [], 4)
-    assert show(kit, "rewind", {"to": 1, "last": 3}) == {
-        "ok": False,
-        "text": "Files were changed since the preview. Look at it again.",
-    }
+    assert (preview["entries"], preview["refused"]) == ([2], [])
     assert [(one["path"], one["diff"]) for one in preview["files"]] == [("a.txt", "@@ -1,1 +1,1 @@\n-two\n+one")]
-    assert show(kit, "rewind", {"to": 1, "last": 4})["ok"]
+    assert show(kit, "rewind", {"to": 1, "digest": preview["digest"]})["ok"]
     assert (ws / "a.txt").read_text() == "one\n"
     assert show(kit, "rewind_preview", {"to": 0})["files"][0]["kind"] == "deleted"
 
@@ -86,13 +85,13 @@ def test_what_a_person_takes_back_is_not_asked_about(open_kit: Callable[..., Kit
     kit = open_kit(policy="ask", approve=approve)
     for text in ("one", "two"):
         kit.call("write", {"path": "a.txt", "content": text})
-    assert show(kit, "checkpoint", {"name": "here"})["ok"]
-    assert show(kit, "undo", {"number": 2})["ok"]
-    assert show(kit, "rewind", {"to": 0})["ok"]
+    assert act(kit, "checkpoint", name="here")["ok"]
+    assert act(kit, "undo", number=2)["ok"]
+    assert act(kit, "rewind", to=0)["ok"]
     assert (asked, (ws / "a.txt").exists()) == (["write", "write"], False)
     assert not kit.call("undo").ok  # a model's is
     denied = open_kit(policy=replace(kit.policy, deny=Effect.WRITE))
-    assert not show(denied, "undo", {"number": 1})["ok"]
+    assert not act(denied, "undo", number=1)["ok"]
 
 
 def test_a_preview_follows_moves(kit: Kit, ask: Any) -> None:
@@ -177,7 +176,7 @@ def test_answers_are_bounded(kit: Kit, ask: Any, ws: Path) -> None:
         ("journal_entry", {"number": "9"}, "Expected `int`, got `str`"),
         ("journal", {"limit": 0}, "Expected `int` >= 1"),
         ("journal", {"wrong": 1}, "unknown field `wrong`"),
-        ("undo", {}, "missing required field `number`"),
+        ("undo", {"digest": ""}, "missing required field `number`"),
         ("rewind_preview", {"to": "nowhere"}, "The journal has no point 'nowhere'."),
         ("blame", {"path": "none.txt"}, "none.txt"),
         ("blame", {"path": "../x"}, "outside"),
@@ -213,6 +212,25 @@ def test_a_full_disk_is_a_sentence_and_changes_nothing(kit: Kit, ask: Any, ws: P
     assert answers == [{"ok": False, "text": "File too large."}] * 3
     assert ([one["number"] for one in entries], (ws / "a.txt").read_text()) == ([1], "one\n")
     assert ask("undo", number=1)["ok"]
+
+
+def test_an_act_on_what_was_not_shown_is_refused(kit: Kit, ask: Any, ws: Path) -> None:
+    for text in ("one", "two"):
+        kit.call("write", {"path": "a.txt", "content": text})
+    first = ask("journal_entry", number=1)["digest"]
+    state = ask("journal")["digest"]
+    kit.call("write", {"path": "b.txt", "content": "new"})
+    for method, params in (
+        ("undo", {"number": 2, "digest": first}),
+        ("undo", {"number": 2, "digest": ""}),
+        ("rewind", {"to": 0, "digest": state}),
+        ("checkpoint", {"name": "here", "digest": state}),
+    ):
+        with pytest.raises(ToolError, match=r"is not what was shown\. Nothing was done"):
+            ask(method, **params)
+    with pytest.raises(ToolError, match="missing required field `digest`"):
+        show(kit, "undo", {"number": 2})
+    assert ((ws / "a.txt").read_text(), len(ask("journal")["entries"])) == ("two", 3)
 
 
 def test_a_kit_that_was_closed_answers_nothing(kit: Kit, ask: Any) -> None:

@@ -2,9 +2,9 @@
 
 import { announce, button, clock, confirm, diff, el, field, fill, plural, section } from "./dom.js";
 import { showArguments } from "./live.js";
-import { on, processes, request, selected } from "./net.js";
+import { act, on, processes, request, selected } from "./net.js";
 
-const SETTLE_MS = 400; // between the end coming on screen and the first click that counts
+const SETTLE_MS = 400; // between the end of a question coming on screen and the first answer that counts
 const CHOICES = [["once", "Approve once", "primary"], ["session", "For this session", ""], ["always", "Always", ""]];
 const DONE = { once: "Applied: approved once.", session: "Applied: approved for this session.", always: "Applied: approved always.",
   no: "Applied: refused.", edited: "Applied: the edited call runs in its place, if the rules let it." };
@@ -18,6 +18,7 @@ export const waiting = () => [...cards.values()].filter((card) => card.open).len
 class Card {
   constructor(process, item) {
     this.process = process;
+    this.about = processes.get(process) ?? { id: process };
     this.open = true;
     this.element = el("article.approval");
     this.set(item);
@@ -38,11 +39,12 @@ class Card {
     this.left = el("span.left");
     this.reason = el("div.reason");
     const id = `approval-${this.process}-${item.id}`.replace(/[^\w-]/g, "_");
-    const about = processes.get(this.process);
+    const { about } = this;
     this.element.setAttribute("aria-labelledby", id);
+    this.element.dataset.shown = item.digest;
     fill(this.element,
       el("header", {}, el("h2", { id }, item.title || item.tool), el("p.facts", {},
-        [item.tool, about?.client, about?.workspace, item.asked ? `asked ${clock(item.asked)}` : ""].filter(Boolean).join("  ·  "), this.left)),
+        [item.tool, about.client, about.workspace, item.asked ? `asked ${clock(item.asked)}` : ""].filter(Boolean).join("  ·  "), this.left)),
       el("div.question", { tabindex: "0", role: "group", "aria-label": `What ${item.tool} would do` }, this.body(), this.end),
       el("footer", {}, this.hint, el("div.buttons", {}, this.buttons, this.refuse), this.reason, this.note));
     this.watch();
@@ -82,7 +84,7 @@ class Card {
   enable(yes) {
     for (const one of this.buttons) one.disabled = !(yes && this.seen);
     this.refuse.disabled = !yes;
-    this.hint.hidden = this.seen;
+    this.hint.style.visibility = this.seen ? "hidden" : ""; // it keeps its place
   }
 
   async answer(choice, { reason = "", values = null } = {}) {
@@ -92,7 +94,7 @@ class Card {
     fill(this.note, "Sending…");
     try {
       const { id, digest } = this.item;
-      const { state, why } = await request("answer", { id, digest, answer: choice, reason, arguments: values }, this.process);
+      const { state, why } = await act(this.about, "answer", { id, digest, answer: choice, reason, arguments: values });
       this.settle(state, why, values ? "edited" : choice);
     } catch (error) {
       this.sending = false;
@@ -119,10 +121,10 @@ class Card {
 
   close(kind, text) {
     this.open = false;
+    this.element.style.minHeight = `${this.element.getBoundingClientRect().height}px`; // what is below stays where it is
     this.observer?.disconnect();
     this.element.classList.add("done", kind);
     this.element.querySelector(".buttons").remove();
-    this.hint.remove();
     this.left.remove();
     fill(this.reason);
     fill(this.note, text);
@@ -201,7 +203,7 @@ function tell() {
 
 function arrange() {
   if (!board?.isConnected) return;
-  const shown = [...cards.values()].filter((card) => !selected() || card.process === selected()).sort((a, b) => a.item.asked - b.item.asked);
+  const shown = [...cards.values()].filter((card) => !selected() || card.process === selected()); // as they came
   for (const [index, card] of shown.entries()) {
     if (board.children[index] !== card.element) board.insertBefore(card.element, board.children[index] ?? null);
   }

@@ -3,8 +3,9 @@
 import { showApprovals, waiting } from "./approvals.js";
 import { announce, button, confirm, el, field, fill } from "./dom.js";
 import { showLive } from "./live.js";
-import { bus, choose, connect, current, on, processes, reconnect, selected, takeToken } from "./net.js";
+import { bus, choose, connect, label, listed, on, processes, reconnect, selected, takeToken } from "./net.js";
 import { showDoctor, showSession, showUsage } from "./session.js";
+import { keepStill } from "./still.js";
 import { showTimeline } from "./timeline.js";
 import { showForks, showJobs } from "./work.js";
 
@@ -12,7 +13,8 @@ const VIEWS = [
   ["live", "Live", showLive], ["approvals", "Approvals", showApprovals], ["timeline", "Time line", showTimeline], ["forks", "Forks", showForks],
   ["jobs", "Jobs", showJobs], ["session", "Session", showSession], ["usage", "Usage", showUsage], ["doctor", "Doctor", showDoctor],
 ];
-const OF_ALL = new Set(["live", "approvals"]); // the other views show one process
+const BY_EVENTS = new Set(["live", "approvals"]); // they draw what comes
+const FOLLOWING = new Set(["timeline", "jobs", ...BY_EVENTS]); // they draw processes that come and go
 const THEMES = ["auto", "light", "dark"];
 
 const main = document.getElementById("main");
@@ -42,26 +44,18 @@ async function show() {
   const [, title, draw] = VIEWS.find(([id]) => id === name);
   main.className = name;
   main.setAttribute("aria-label", title);
-  if (!OF_ALL.has(name) && !current()) return fill(main, nothingRuns());
+  if (!BY_EVENTS.has(name) && !processes.size) return fill(main, nothingRuns());
   // A view that is still loading when the user leaves it draws into what is no longer shown.
-  const view = el("div.view", {}, OF_ALL.has(name) ? null : el("p.note", {}, "Loading…"));
+  const view = el("div.view", {}, BY_EVENTS.has(name) ? null : el("p.note", {}, "Loading…"));
   fill(main, view);
   try {
     await draw(view);
-    if (!OF_ALL.has(name) && !selected() && processes.size > 1) {
-      view.prepend(el("p.note", {}, `Of ${label(processes.get(current()))}, the newest process. Choose another one above.`));
-    }
   } catch (error) {
     fill(view, el("p.empty", {}, error.message, " ", button("Try again", show)));
   }
 }
 
 const nothingRuns = () => el("p.empty", {}, "No toolroll process is running. Start one, for example with “toolroll mcp”, and it appears here.");
-
-function label(process) {
-  const folder = String(process.workspace).split("/").filter(Boolean).at(-1) ?? process.workspace;
-  return `${folder} · ${process.client || process.kind} · ${process.pid}`;
-}
 
 function showProcesses() {
   const before = selected();
@@ -73,8 +67,10 @@ function showProcesses() {
 let last = "";
 function onProcesses() {
   showProcesses();
-  if (current() !== last && !OF_ALL.has(viewName())) show();
-  last = current();
+  const now = listed().map((one) => one.id).join();
+  const typed = [...main.querySelectorAll("input")].some((one) => one.value); // it stays
+  if (now !== last && (FOLLOWING.has(viewName()) ? !BY_EVENTS.has(viewName()) && (!now || !last) : !typed)) show();
+  last = now;
   fill(document.getElementById("state"), processes.size ? "Connected" : "Connected, nothing runs");
 }
 
@@ -143,6 +139,7 @@ function readLink() {
 }
 
 readLink();
+keepStill();
 makeNav();
 setTheme(localStorage.getItem("toolroll-theme") ?? "auto");
 document.getElementById("theme").addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
@@ -153,7 +150,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 chooser.addEventListener("change", () => {
   choose(chooser.value);
-  if (!OF_ALL.has(viewName())) show();
+  if (!BY_EVENTS.has(viewName())) show();
 });
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#token=")) {

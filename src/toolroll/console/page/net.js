@@ -20,12 +20,14 @@ const emit = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail 
 
 export const selected = () => (processes.has(chosen) ? chosen : "");
 
-/** The process that views of one process show: the chosen one, or the newest. */
-export function current() {
-  if (selected()) return chosen;
-  const newest = [...processes.values()].sort((a, b) => b.started - a.started)[0];
-  return newest ? newest.id : "";
-}
+/** The processes that a view shows, the newest first: the chosen one, or all. */
+export const listed = () => (selected() ? [processes.get(chosen)] : [...processes.values()].sort((a, b) => b.started - a.started));
+
+/** Of these, the newest of each workspace: for what the processes of a workspace share. */
+export const workspaces = () => [...new Map(listed().reverse().map((one) => [one.workspace, one])).values()].reverse();
+
+export const repository = (process) => String(process.workspace).split("/").filter(Boolean).at(-1) ?? process.workspace;
+export const label = (process) => `${repository(process)} · ${process.client || process.kind} · ${process.pid}`;
 
 export function choose(id) {
   chosen = id;
@@ -59,9 +61,15 @@ async function open(path, options = {}) {
   return response;
 }
 
+/** Ask the listed processes, or `those`; each answer has its `process`, and `failed` with the reason where there is none. */
+export const ask = (method, params = {}, those = listed()) => Promise.all(those.map((process) => request(method, params, process.id).then(
+  (answer) => ({ ...answer, process }), (error) => ({ process, failed: `${label(process)}: ${error.message}` }))));
+
+/** Change something in a process as it was when the person saw it; another one refuses it. */
+export const act = (process, method, params) => request(method, { ...params, process: { id: process.id, started: process.started } }, process.id);
+
 /** Send a request to a process; throws with the sentence that the server gave. */
-export async function request(method, params = {}, to = current()) {
-  if (!to) throw new Error("No toolroll process is running.");
+export async function request(method, params, to) {
   const response = await open("/api/request", {
     method: "POST",
     headers: { "Content-Type": "application/json" },

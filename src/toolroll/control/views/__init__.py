@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -54,6 +55,17 @@ def show(kit: Kit, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     except OSError as error:
         known = as_tool_error(error) or ToolError(ErrorCode.IO, f"{error}.")
         raise known from error
+
+
+def digest(*shown: Any) -> str:
+    """Identify what a person was shown: an act names it, and is refused when that is no longer what there is."""
+    return hashlib.blake2b(repr(shown).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+def check_digest(given: str, now: str, what: str) -> None:
+    """ToolError unless an act names what there is now."""
+    if given != now:
+        raise ToolError(ErrorCode.CONFLICT, f"{what} is not what was shown. Nothing was done: look at it again.")
 
 
 @cache

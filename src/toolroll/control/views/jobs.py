@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from toolroll.control.views import check_digest, digest
 from toolroll.host.approval.guard import run_changed
 from toolroll.host.shell.jobs import Job
 from toolroll.host.shell.shell import Shell
@@ -43,7 +44,18 @@ def _row(job: Job) -> dict[str, Any]:
         "status": job.state,
         "seconds": round(job.seconds, 1),
         "terminal": job.screen is not None,
+        "digest": _digest(job),
     }
+
+
+def _digest(job: Job) -> str:
+    return digest(job.id, job.title, job.started)
+
+
+def _find(kit: Kit, id: int, shown: str) -> Job:
+    job = kit.context().commands.jobs.get(id)
+    check_digest(shown, _digest(job), f"Job {id}")
+    return job
 
 
 def read_output(kit: Kit, id: int, after: Offset | None = None) -> dict[str, Any]:
@@ -64,17 +76,17 @@ def read_output(kit: Kit, id: int, after: Offset | None = None) -> dict[str, Any
     return {"text": clean(chunk), "next": end, "ended": over and end >= total, "skipped": skipped}
 
 
-def press_keys(kit: Kit, id: int, text: str = "", keys: tuple[str, ...] = ()) -> dict[str, Any]:
+def press_keys(kit: Kit, id: int, digest: str, text: str = "", keys: tuple[str, ...] = ()) -> dict[str, Any]:
     """Type a text and press keys, by the names that the tool `job` knows, if no rule denies it."""
     ctx = kit.context(message="console")
-    job = ctx.commands.jobs.get(id)
+    job = _find(kit, id, digest)
     ctx.call.name, ctx.call.arguments = "job", {"action": "input", "id": id, "input": text, "keys": list(keys)}
     run_changed(ctx.call.arguments, ctx.shell.feed, job, job.type(text, keys))  # who types it agrees to it
     return {"ok": True, "text": ""}
 
 
-def stop_job(kit: Kit, id: int) -> dict[str, Any]:
+def stop_job(kit: Kit, id: int, digest: str) -> dict[str, Any]:
     """End a job with all its processes."""
-    job = kit.context().commands.jobs.get(id)
+    job = _find(kit, id, digest)
     job.running.kill()
     return {"ok": True, "text": f"Job {id}: {job.state}."}

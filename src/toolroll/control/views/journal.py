@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from toolroll.control.views import check_digest, digest
 from toolroll.control.views.files import show_files
 from toolroll.host.approval.guard import run_changed
 from toolroll.host.files.journal.effects import describe_effects, net_effects
@@ -36,7 +37,13 @@ def list_entries(kit: Kit, before: int | None = None, limit: Limit = 100) -> dic
         if len(older) > limit:
             break
     gone = undone_numbers(read[::-1])  # what undoes an entry is newer than it
-    return {"entries": [_row(one, one.number in gone) for one in older[:limit]], "more": len(older) > limit}
+    rows = [_row(one, one.number in gone) for one in older[:limit]]
+    return {"entries": rows, "more": len(older) > limit, "digest": _digest(read[0] if read else None)}
+
+
+def _digest(entry: JournalEntry | None) -> str:
+    """Of one entry; of the newest one it stands for the state of the files."""
+    return digest(entry and (entry.number, entry.time, entry.tool, entry.session, entry.paths()))
 
 
 def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
@@ -59,29 +66,32 @@ def _row(entry: JournalEntry, undone: bool) -> dict[str, Any]:
 
 def show_entry(kit: Kit, number: int) -> dict[str, Any]:
     """The files that an entry changed, each with its diff."""
+    found = _find(kit, number)
+    return {**show_files(describe_effects(net_effects(found.changes), kit.journal.content)), "digest": _digest(found)}
+
+
+def _find(kit: Kit, number: int) -> JournalEntry:
     found = next((one for one in kit.journal.newest_first() if one.number == number), None)
     if found is None:
         raise ToolError(ErrorCode.NOT_FOUND, f"The journal has no entry {number}.")
-    return show_files(describe_effects(net_effects(found.changes), kit.journal.content))
+    return found
 
 
-def undo(kit: Kit, number: int) -> dict[str, Any]:
-    """Undo one entry."""
+def undo(kit: Kit, number: int, digest: str) -> dict[str, Any]:
+    """Undo one entry, which is still the one that was shown."""
+    check_digest(digest, _digest(_find(kit, number)), f"Entry {number}")
     return _run(partial(kit.undo, entry=number), {"steps": 1, "call": number})
 
 
-def rewind(kit: Kit, to: str | int, last: int | None = None) -> dict[str, Any]:
-    """Take all files back to a checkpoint, or to how they were after an entry.
-
-    `last` is that of the preview: if there are newer entries, nothing is done.
-    """
-    if last is not None and last != _last_number(kit):
-        return {"ok": False, "text": "Files were changed since the preview. Look at it again."}
+def rewind(kit: Kit, to: str | int, digest: str) -> dict[str, Any]:
+    """Take all files back to a checkpoint, or to how they were after an entry, if nothing changed since the preview."""
+    check_digest(digest, _digest(_newest(kit)), "The state of the files")
     return _run(partial(kit.rewind, to), {"to": str(to), "partial": False})
 
 
-def checkpoint(kit: Kit, name: str) -> dict[str, Any]:
-    """Name the present state of the files."""
+def checkpoint(kit: Kit, name: str, digest: str) -> dict[str, Any]:
+    """Name the present state of the files, if it is still the one that was shown."""
+    check_digest(digest, _digest(_newest(kit)), "The state of the files")
     return _run(partial(kit.checkpoint, name), {"name": name})
 
 
@@ -91,17 +101,17 @@ def _run(act: Callable[..., Result], arguments: dict[str, Any]) -> dict[str, Any
     return {"ok": result.ok, "text": result.text}
 
 
-def _last_number(kit: Kit) -> int:
-    return next((one.number for one in kit.journal.newest_first()), 0)
+def _newest(kit: Kit) -> JournalEntry | None:
+    return next(kit.journal.newest_first(), None)
 
 
 def preview_rewind(kit: Kit, to: str | int) -> dict[str, Any]:
     """What a rewind would change, which entries it would undo, and why it would refuse, if it would."""
-    last = _last_number(kit)
+    now = _digest(_newest(kit))
     chosen, refused = kit.journal.preview_rewind(str(to))
     effects = net_effects(reverse_changes(chosen))
     shown = show_files(describe_effects(effects, kit.journal.content))
-    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS], "last": last}
+    return {**shown, "entries": [one.number for one in chosen], "refused": refused[:_MAX_PATHS], "digest": now}
 
 
 def blame(kit: Kit, path: str) -> dict[str, Any]:
