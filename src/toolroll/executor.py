@@ -32,7 +32,7 @@ CallReader = Callable[[str, Mapping[str, Any], Collection[str]], tuple[str, dict
 _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # What an output says of itself beside its data; see `Tool`.
-_SAID = ("status", "control", "images", "meta", "note", "more", "whole")
+_SAID = ("status", "control", "images", "meta", "note", "more", "whole", "looked", "shorter")
 ASIDE = frozenset({*_SAID, "form"})
 """Fields of an output that are no data."""
 
@@ -237,6 +237,13 @@ class Executor:
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any], call: Call) -> Result:
+        """The result of a call that failed, and what gives it shorter where it holds an output."""
+        result = self._describe(error, view, bound, call)
+        if (shorter := error.shorter) is not None:
+            result.meta["shorter"] = len(result.text), lambda over: self._describe(shorter(over), view, bound, call)
+        return result
+
+    def _describe(self, error: ToolError, view: View | None, bound: Mapping[str, Any], call: Call) -> Result:
         message = error.message
         if view is None:  # before there is a view, all was said in the words of the dialect
             return Result("error", message, error=Fault(error.code, message, error.details, error.suggest))
@@ -255,13 +262,25 @@ class Executor:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""
         most_chars = call.limits.output_chars
         whole = result.meta.pop("whole", None)
+        shorter = result.meta.pop("shorter", None)
+        if shorter is not None and len(result.text) > most_chars:
+            return _shorten(result, most_chars, *shorter)
         if whole is None and len(result.text) <= most_chars:
-            return
-        shown = cut(result.text, most_chars, self._keep)
+            return None
+        shown = cut(result.text, most_chars, self._keep if result.ok else "middle")
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
         note = self._wording(call.tools).message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
+        return None
+
+
+def _shorten(result: Result, most_chars: int, framed: int, render_less: Callable[[int], Result]) -> None:
+    """Cut what stands in the frame of a dialect, and nothing of the frame or of what was added behind it."""
+    less = render_less(len(result.text) - most_chars)
+    less.meta.pop("shorter", None)
+    result.text = less.text + result.text[framed:]
+    result.data, result.error, result.meta = less.data, less.error, result.meta | less.meta
 
 
 def _add_changes(result: Result, call: Call) -> None:
@@ -360,7 +379,10 @@ def _take(result: Result, said: Mapping[str, Any], view: View, wording: DialectW
     result.control = said.get("control")
     result.images = said.get("images", ())
     result.meta |= said.get("meta", {})
-    if note := said.get("note"):
+    looked = said.get("looked")
+    if looked is not None and isinstance(result.data, dict):
+        result.data["looked"] = looked.data
+    if note := "\n".join(filter(None, [said.get("note"), looked and looked.note])):
         note = wording.message(note, view)
         result.text = f"{result.text}\n{note}"
         result.message = result.message and f"{result.message} {note}"
@@ -368,6 +390,8 @@ def _take(result: Result, said: Mapping[str, Any], view: View, wording: DialectW
         _add_more(result, more, wording)
     if whole := said.get("whole"):
         result.meta["whole"] = whole()
+    if shorter := said.get("shorter"):
+        result.meta["shorter"] = len(result.text), lambda over: render(shorter(over), view, lambda: wording)
 
 
 def _add_more(result: Result, more: Suggestion, wording: DialectWording) -> None:

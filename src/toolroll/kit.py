@@ -37,7 +37,7 @@ from toolroll.policy.rules import MODES, Policy
 from toolroll.program_calls import ProgramCalls
 from toolroll.registry import Registry
 from toolroll.result import Result
-from toolroll.services import CallOptions, Services, change_limits, with_dialect
+from toolroll.services import CallOptions, Services, change_limits, limits_of, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
@@ -295,7 +295,7 @@ class Kit(ProgramCalls):
         own, cwd = self._services, options.get("cwd", ".")
         token, message = options.get("token") or CancelToken(), options.get("message", "")
         progress, shown = options.get("progress", silent), options.get("tools", "")
-        names = options.get("id", ""), options.get("client", "")
+        names, limits = (options.get("id", ""), options.get("client", "")), limits_of(self.limits, options)
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
             own.search,
@@ -310,7 +310,7 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(self.limits, token, self.session, message, progress, own.loop, shown, *names),
+            Call(limits, token, self.session, message, progress, own.loop, shown, *names),
             cwd,
             call_tool=self._call_from_program if self.settings.code_mode else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -39,6 +39,9 @@ class Suggestion:
 class ToolError(Exception):
     """An error the model sees and can act on. Names in `backticks` are shown as the dialect calls them."""
 
+    shorter: Callable[[int], ToolError] | None = None
+    """Gives the same with so many characters less, where the message holds the output of a command."""
+
     def __init__(
         self,
         code: ErrorCode | str,
@@ -55,6 +58,49 @@ class ToolError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).__new__, (type(self), *self.args), self.__dict__  # its own would call __init__ without a code
+
+
+class CouldNotLookError(ToolError):
+    """Who was asked gave no answer, and why. It is never the same as an answer that nothing was found."""
+
+    def __init__(
+        self,
+        who: str,
+        why: str,
+        remedy: str = "",
+        *,
+        code: ErrorCode = ErrorCode.EXECUTION,
+        suggest: tuple[Suggestion, ...] = (),
+    ) -> None:
+        """`who`: the program, grammar or service; `why`: one sentence or its own words; `remedy`: what to do."""
+        message = " ".join(filter(None, [f"{who} could not look: {why.rstrip()}", remedy]))
+        super().__init__(code, message, details={"outcome": "could not look", "who": who, "why": why}, suggest=suggest)
+        self.who, self.why, self.remedy = who, why, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What an answer stands on: who looked at what, and who could not."""
+
+    at: str
+    """Such as "3 files"."""
+    by: tuple[str, ...] = ()
+    failed: tuple[CouldNotLookError, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """A line for each that could not look."""
+        return "\n".join(one.message for one in self.failed)
+
+    @property
+    def status(self) -> Status:
+        return "partial" if self.failed else "success"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same for programs."""
+        failed = [{"who": one.who, "why": one.why, "remedy": one.remedy} for one in self.failed]
+        return {"at": self.at, "by": list(self.by), "failed": failed}
 
 
 @dataclass(frozen=True, slots=True)

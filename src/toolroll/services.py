@@ -74,6 +74,8 @@ class CallOptions(TypedDict, total=False):
     """What the provider's answer calls it."""
     client: str
     """Who makes it, where several may: shown with live calls."""
+    most_chars: int
+    """Of the result's text, where whoever shows it to the model takes less than the kit's limit."""
 
 
 T = TypeVar("T")
@@ -356,6 +358,12 @@ def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) ->
     if policy.extensions is None and profile.extensions is not None:
         return replace(policy, extensions=profile.extensions)
     return policy
+
+
+def limits_of(limits: Limits, options: CallOptions) -> Limits:
+    """The limits of one call."""
+    most = options.get("most_chars", limits.output_chars)
+    return limits if most >= limits.output_chars else replace(limits, output_chars=most)
 
 
 def change_limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:

@@ -31,8 +31,9 @@ class Tool:
     """A function with a name, a schema and declared effects. Calling it calls the function.
 
     What the function returns may carry, besides `__str__` for the model: `note` (what is not shown and why),
-    `more` (the Suggestion that shows it), `whole` (a function that gives the complete text), `images`,
-    `status`, `control`, `meta` and `form` (how it writes itself). Everything else it holds becomes `result.data`.
+    `more` (the Suggestion that shows it), `whole` (a function that gives the complete text), `shorter` (one that
+    gives the same with so many characters less), `images`, `looked` (what the answer stands on, `Looked`), `status`,
+    `control`, `meta` and `form` (how it writes itself). Everything else it holds becomes `result.data`.
     """
 
     name: str

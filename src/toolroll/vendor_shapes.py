@@ -216,6 +216,8 @@ def show_openhands_command(done: Any) -> str:
 
 def show_openhands_files(found: Any) -> str:
     """The files of a search by name or by content."""
+    if getattr(found, "output", "files") == "content":
+        return str(found)
     rows = found.entries if hasattr(found, "entries") else found.rows
     paths = dict.fromkeys(one.path for one in rows)
     return "\n".join([f"Found {len(paths)} file(s):", *paths]) if paths else "No files found"

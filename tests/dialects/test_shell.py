@@ -1,5 +1,7 @@
 """The command rows of every dialect: units, limits, which part of an output stays, and what counts as an error."""
 
+import re
+
 import pytest
 
 
@@ -83,6 +85,41 @@ def test_which_part_stays(call, dialect, name, parameter, first, last, most):
     arguments = {"action": "shell"} if name == "code_exec" else {}
     text = call(dialect, name, **arguments, **{parameter: "echo FIRST; yes x | head -c 300000; echo LAST"}).text
     assert ("FIRST" in text, "LAST" in text, len(text) <= most) == (first, last, True)
+
+
+LONG = [
+    ("native", "bash", {"command": ...}),
+    ("anthropic", "bash", {"command": ...}),
+    ("cdd", "bash", {"command": ...}),
+    ("claude-code", "Bash", {"command": ...}),
+    ("codex", "exec_command", {"cmd": ..., "max_output_tokens": 100_000}),
+    ("coding-agent", "code_exec", {"action": "shell", "code": ...}),
+    ("gemini-cli", "run_shell_command", {"command": ...}),
+    ("opencode", "bash", {"command": ...}),
+    ("openhands", "terminal", {"command": ...}),
+    ("pigo", "bash", {"command": ...}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "name", "arguments"), LONG, ids=[one[0] for one in LONG])
+def test_the_end_the_exit_code_and_the_whole_of_a_long_output_survive(open_kit, dialect, name, arguments):
+    """Whatever the dialect puts around it, and however little the client takes; the note names a tool that opens it."""
+    kit = open_kit(dialect)
+    command = "seq 1 60000; echo THE END; exit 7"
+    arguments = {key: command if value is ... else value for key, value in arguments.items()}
+    for most in (1_000_000, 19_000, 3_000):
+        result = kit.call(name, arguments, most_chars=most)
+        assert len(result.text) <= most
+        assert "\nTHE END\n" in result.text
+        assert re.search(r"(?i)exit(ed)?( with)? code:? 7", result.text), result.text[-300:]
+        named = re.search(r"kept: `(\w+)`(?: \(action `(\w+)`\))?.* '(spill:\w+)'", result.text)
+        entry = kit.entry(named[1])
+        view = entry.actions[named[2]] if named[2] else entry
+        again = {entry.selector: named[2]} if named[2] else {}
+        opened = kit.call(named[1], {**again, **view.present({"path": named[3]})})
+        assert "\n4\n5\n" in re.sub(r"(?m)^\s*\d+[\t|:→] ?", "", opened.text), opened.text[:300]
+        if kit.entry("grep"):
+            assert "59999" in kit.call("grep", {"pattern": "^59999$", "path": named[3]}).text
 
 
 @pytest.mark.parametrize(("size", "cut"), [(1_048_576, False), (1_048_577, True), (9_000_000, True)])

@@ -64,7 +64,7 @@ def test_a_client_is_shown_what_fits_it(ws, tmp_path):
     deferring = {one["name"]: one for one in backend.tools({"name": "claude-code", "version": "2"})}
     assert "call_tool" not in deferring
     assert {"symbols", "undo"} <= deferring.keys()
-    loaded = {name for name, one in deferring.items() if one.get("_meta") == {"anthropic/alwaysLoad": True}}
+    loaded = {name for name, one in deferring.items() if "anthropic/alwaysLoad" in one["_meta"]}
     assert loaded == set(names(plain)) - {"find_tools", "call_tool", "call_read_tool"}
     hints = {one["name"]: one["annotations"]["readOnlyHint"] for one in plain}
     assert (hints["call_read_tool"], hints["call_tool"]) == (True, False)
@@ -106,8 +106,35 @@ def test_what_one_model_has_read_is_sent_to_the_others_of_a_client_that_has_seve
 
     whole = read("codex-mcp-client")
     assert read("codex-mcp-client").startswith("[Unchanged since it was last sent: 'a.txt'")
-    for client in ("claude-code", "opencode", "gemini-cli-mcp-client"):
+    for client in ("claude-code", "opencode", "gemini-cli-mcp-client", "qwen-cli-mcp-client", "copilot-cli", ""):
         assert [read(client), read(client)] == [whole, whole]
+    backend.close()
+
+
+@pytest.mark.parametrize("client", ["gemini-cli-mcp-client", "unknown"])
+def test_parameters_that_a_client_adds_for_itself_are_taken(ws, tmp_path, put, client):
+    put({"a.txt": "one\n"})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), by_client=True)
+    for name, arguments in (("read", {"path": "a.txt"}), ("ls", {}), ("bash", {"command": "true"})):
+        answer = backend.call(name, {**arguments, "wait_for_previous": True}, Peer(client))
+        assert not answer["isError"], answer
+    assert "no parameter 'wait'" in str(backend.call("ls", {"wait": True}, Peer(client)))
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("client", "most"), [("copilot-cli", 20_000), ("gemini-cli-mcp-client", 40_000), ("claude-code", 100_000)]
+)
+def test_a_result_is_shorter_than_what_the_client_cuts(ws, tmp_path, put, client, most):
+    put({"long.txt": "".join(f"{number} of many lines\n" for number in range(9000))})
+    backend = KitBackend(lambda _folder, _approve: Kit(ws, state_dir=tmp_path / "state"), by_client=True)
+    for name, arguments in (
+        ("read", {"path": "long.txt", "limit": 9000}),
+        ("bash", {"command": "cat long.txt; exit 3"}),
+    ):
+        text = backend.call(name, arguments, Peer(client))["content"][0]["text"]
+        assert len(text) < most
+    assert "8999 of many lines\nExit code: 3\n" in text
     backend.close()
 
 
@@ -213,8 +240,10 @@ def test_outputs_and_notes_can_be_read_by_their_addresses(backend, ws):
 
 def test_a_cut_output_fits_the_client(backend):
     command = {"command": "seq 1 20000"}
-    whole, _link = backend.call("bash", command, Peer())["content"]
+    whole, _link = backend.call("bash", command, Peer("toolroll"))["content"]
+    less, _link = backend.call("bash", command, Peer())["content"]
     (same,) = backend.call("bash", command, Peer("codex-mcp-client"))["content"]
+    assert len(less["text"]) < 20_000 < len(whole["text"])
     (short,) = backend.call("bash", command, Peer("opencode"))["content"]
     assert len(same["text"]) == len(whole["text"])
     lines = short["text"].split("\n")
@@ -412,9 +441,10 @@ def test_one_client_is_not_sent_what_it_was_shown(ws, tmp_path, put):
         return Kit(ws, state_dir=tmp_path / "state")
 
     backend = KitBackend(open_kit, one_client=True)
-    texts = [backend.call("read", {"path": "a.txt"}, Peer())["content"][0]["text"] for _ in range(2)]
-    assert "force=true" in texts[1]
-    assert backend.call("read", {"path": "a.txt", "force": True}, Peer())["content"][0]["text"] == texts[0]
+    codex = Peer("codex-mcp-client")
+    texts = [backend.call("read", {"path": "a.txt"}, codex)["content"][0]["text"] for _ in range(3)]
+    assert "Ask once more" in texts[1]
+    assert texts[2] == texts[0]
     backend.close()
 
 
@@ -465,8 +495,11 @@ def test_live_calls_show_what_the_client_was_sent(ws, tmp_path, put, monkeypatch
     put({"a.txt": "".join(f"line {number}\n" for number in range(200))})
     control = ControlServer(None, "mcp")
     backend = KitBackend(lambda _folder, _approve: Kit(ws), one_client=True, open_control=lambda: control)
-    sent = [backend.call("read", {"path": "a.txt"}, Peer("codex")) for _ in range(2)]
+    sent = [backend.call("read", {"path": "a.txt"}, Peer("codex-mcp-client")) for _ in range(2)]
     assert [control.calls.text_of(seq)["text"] for seq in (1, 2)] == [one["content"][0]["text"] for one in sent]
     [second, first], _ = control.calls.page(None, 2, None)
-    assert (first["client"], control.hands.client, second["tokens"] < first["tokens"]) == ("codex", "codex", True)
+    assert (first["client"], control.hands.client, second["tokens"] < first["tokens"]) == (
+        *["codex-mcp-client"] * 2,
+        True,
+    )
     backend.close()

@@ -173,7 +173,7 @@ DIALECT = Dialect(
                 "multiline": Param(description="Let `.` match line ends and a match span lines."),
             },
             aliases={"-C": "context"},
-            fixed={"hidden": True, "unit": "lines"},
+            fixed={"hidden": True, "unit": "lines", "dotall": True},
             description="Search file contents with ripgrep's expressions. Shows the files with matches by default.",
             text=Matches.like_ripgrep,
             data=formats.search_object,
@@ -324,5 +324,5 @@ DIALECT = Dialect(
             },
         ),
     ),
-    profile=Profile(limits=Limits(output_chars=100_000), guard="seen", keep="middle"),
+    profile=Profile(guess_encoding=True, limits=Limits(output_chars=100_000), guard="seen", keep="middle"),
 )

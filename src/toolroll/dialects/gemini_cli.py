@@ -205,5 +205,5 @@ DIALECT = Dialect(
             text=vendor_shapes.show_gemini_todos,
         ),
     ),
-    profile=Profile(limits=Limits(line_chars=2000)),
+    profile=Profile(guess_encoding=True, limits=Limits(line_chars=2000)),
 )

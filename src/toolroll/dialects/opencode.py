@@ -124,5 +124,5 @@ DIALECT = Dialect(
             text=vendor_shapes.show_opencode_patched,
         ),
     ),
-    profile=Profile(limits=Limits(line_chars=2000, output_chars=_MOST)),
+    profile=Profile(guess_encoding=True, limits=Limits(line_chars=2000, output_chars=_MOST)),
 )

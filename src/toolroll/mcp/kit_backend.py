@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolroll import __version__
 from toolroll.host.files.trust import WorkspaceError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
-from toolroll.mcp.client_profiles import ClientProfile, find_profile, mark_loaded
+from toolroll.mcp.client_profiles import ClientProfile, drop_client_parameters, find_profile, mark
 from toolroll.mcp.repeated_reads import RepeatedReads
 from toolroll.result import ErrorCode, Result, ToolError
 
@@ -148,7 +148,7 @@ class KitBackend:
             return lists[""]
         profile = find_profile(client or {})
         loaded = {one["name"] for one in lists["core"]} if profile.loads else ()
-        return [mark_loaded(one) if one["name"] in loaded else one for one in lists[profile.tools or ""]]
+        return [mark(one, profile, loaded=one["name"] in loaded) for one in lists[profile.tools or ""]]
 
     def _tool_lists(self) -> ToolLists:
         """The tools of the kit or, until it is open, those that were stored."""
@@ -184,7 +184,10 @@ class KitBackend:
             client = self._name_client(peer.client)
             _add_turns(kit, peer.meta.get(TURNS))
             tools = profile.tools or "" if self._by_client else ""
-            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, tools=tools, client=client)
+            how: dict[str, Any] = {"tools": tools, "client": client, "most_chars": profile.max_chars}
+            if (entry := kit.entry(name)) is not None:
+                arguments = drop_client_parameters(arguments, entry.schema)
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress, **how)
         finally:
             self._peer.set(None)
             if peer in self._calling:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MIN_CHARS = 400  # of a shorter text, the note would save little
 _MAX_READS = 50  # what was read before them may be gone from a model's context
-_NOTE = "[Unchanged since it was last sent: {path!r}, the same lines. Without them, call `read` with force=true.]"
+_NOTE = "[Unchanged since it was last sent: {path!r}, the same lines. Ask once more to get them again.]"
 
 
 class RepeatedReads:

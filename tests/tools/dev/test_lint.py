@@ -219,6 +219,48 @@ def test_eslint_by_its_answers(call, put, ws):
     assert "a.js does not parse any more, line 1: " in call(action="fix").text
 
 
+ENDS = {
+    "exits 1": "exit 1",
+    "exits 1 and says why": "echo 'Error: Cannot find module x' >&2; exit 1",
+    "exits 2": "exit 2",
+    "exits 127": "exit 127",
+    "says it is missing": "echo \"error: 'it' is not installed for the toolchain\"; exit 1",
+    "is silent": "exit 0",
+    "is killed": "kill -9 $$",
+    "is slow": "exec sleep 30",
+    "is too old": "echo 'error: unexpected argument --check' >&2; exit 64",
+}
+PROGRAMS = {"ruff": "m.py", "prettier": "m.css", "gofmt": "m.go", "rustfmt": "m.rs", "eslint": "m.js", "flake8": "m.py", "black": "m.py"}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_that_did_not_look_found_nothing_out(bare, open_kit, put, ws, program):
+    folder = "node_modules/.bin" if program in ("prettier", "eslint") else ".venv/bin"
+    kit = open_kit(DEV.changed(lint={"timeout": 1}))
+    put({PROGRAMS[program]: "x = 1\n"})
+    for end, script in ENDS.items():
+        put({f"{folder}/{program}": f"#!/bin/sh\n{script}\n"})
+        (ws / folder / program).chmod(0o755)
+        action = "format" if program == "black" else "check"
+        result = kit.call("lint", {"path": PROGRAMS[program], "action": action})
+        assert not result.ok, (end, result.text)
+        assert f"{program} could not look: " in result.text, end
+        assert result.error.details["outcome"] == "could not look", end
+    put({f"{folder}/{program}": "#!/bin/sh\nexit 1\n"})
+    if program in ("ruff", "prettier", "gofmt", "rustfmt"):
+        assert "could not look" in kit.call("lint", {"path": PROGRAMS[program], "action": "format"}).text
+
+
+def test_one_of_two_programs_did_not_look(open_kit, put, ws):
+    put({"m.py": "x = 1\n", "m.go": "package m\n", ".venv/bin/gofmt": "#!/bin/sh\nexit 1\n", ".gitignore": ".venv\n"})
+    (ws / ".venv/bin/gofmt").chmod(0o755)
+    result = open_kit(DEV).call("lint", {"select": "F"})
+    assert result.status == "partial"
+    assert result.text.startswith("No findings in 1 file (ruff).\ngofmt could not look: exit code 1.")
+    assert result.data["looked"]["by"] == ["ruff"]
+    assert [one["who"] for one in result.data["looked"]["failed"]] == ["gofmt"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
@@ -13,25 +14,26 @@ from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.explain import explain
 from toolroll.host.shell.interpreter import walk_up
-from toolroll.result import ErrorCode, ToolError
-from toolroll.text.dev.lint import engines
+from toolroll.result import CouldNotLookError, ErrorCode, Looked, ToolError
+from toolroll.text.dev.lint import engines, readers
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
-from toolroll.text.dev.lint.readers import faults as faults_in
+from toolroll.text.dev.lint.readers import Form, LintReport
 from toolroll.text.dev.lint.results import Finding, LintOutput, Rewritten
 from toolroll.text.lines import counted
-from toolroll.text.truncate import bound
 
 if TYPE_CHECKING:
     from toolroll.host.files.reader import TextFile
 
 _MAX_OUTPUT_BYTES = 32 << 20
-_MAX_NOTE_CHARS = 300  # of a linter that failed while others worked
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
+T = TypeVar("T")
 _UTF8 = b"\xef\xbb\xbf"
 
 
-def choose(projects: Projects, action: Action, path: str, select: str, seconds: float) -> tuple[list[Linter], str]:
-    """The linters to ask about a file or folder, and a note on what none of them knows."""
+def choose(
+    projects: Projects, action: Action, path: str, select: str, seconds: float
+) -> tuple[list[Linter], tuple[CouldNotLookError, ...]]:
+    """The linters to ask about a file or folder, and the languages that none of them knows."""
     files = _files(projects, path)
     where = projects.locate(path)
     found: dict[str, Linter] = {}
@@ -48,8 +50,12 @@ def choose(projects: Projects, action: Action, path: str, select: str, seconds: 
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
-    notes = [f"Left out: {counted(many, 'file')} of {one}. Needed: {engines.ADD[one]}" for one, many in lacking.items()]
-    return list(found.values()), "\n".join(notes)
+    return list(found.values()), tuple(_lacks(one, many) for one, many in lacking.items())
+
+
+def _lacks(language: str, files: int) -> CouldNotLookError:
+    why = f"no program is installed for {counted(files, 'file')} of {language}."
+    return CouldNotLookError("lint", why, f"Needed: {engines.ADD[language]}")
 
 
 def _files(projects: Projects, path: str) -> list[str]:
@@ -84,21 +90,45 @@ class Linter:
 
     def check(self) -> list[Finding]:
         assert self.engine.check is not None
-        return self.engine.read(self._ask(self.engine.check))
+        return self._report(self.engine.check, self.engine.form).findings
 
     def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[TextFile, str]], list[Finding]]:
         """The files it would change, each with its new text, and those that it cannot read."""
-        printed = self._ask(rewrite.find)
-        faults = self.engine.read(printed) if rewrite is self.engine.fix else faults_in(printed)
-        if rewrite.texts is not None:
-            texts = rewrite.texts(printed)
-            return [(self._draft(path), text) for path, text in sorted(texts.items())], faults
-        stale = rewrite.stale(printed)
-        if not stale and not faults and printed.status not in (0, 1):
-            raise ToolError(ErrorCode.EXECUTION, f"{self.engine.name} failed:\n{printed.errors or printed.out}")
+        report = self._report(rewrite.find, rewrite.form)
+        found = report.findings
+        faults = found if rewrite is self.engine.fix else [one for one in found if not one.fixable]
+        if rewrite.filter is None:
+            return [(self._draft(path), text) for path, text in sorted(report.texts.items())], faults
         # Taken before the program reads them: what changes in between is noticed when they are saved.
-        drafts = [self._draft(path) for path in stale]
+        drafts = [self._draft(path) for path in report.stale]
         return list(zip(drafts, self._filtered(rewrite, drafts), strict=True)), faults
+
+    def _report(self, template: str, form: Form) -> LintReport:
+        """What the program reports; CouldNotLookError if it did not look."""
+        try:
+            printed = self._ask(template)
+            report = readers.read_report(self.engine.name, form, printed)
+            self._verify(form, report, printed)
+        except CouldNotLookError as error:
+            raise CouldNotLookError(error.who, error.why, error.remedy or self.engine.remedy) from error
+        return report
+
+    def _verify(self, form: Form, report: LintReport, printed: LintOutput) -> None:
+        """Refuse findings for files that are not there, and silence of what is not that program."""
+        for path in dict.fromkeys(one.path for one in report.findings):
+            if path not in self.files and not self._is_there(path):
+                raise readers.refuse(self.engine.name, printed)
+        if not report.findings and form.json is None and form.ends is None:
+            words, known = self.engine.probe
+            probed = self._run([self.program, *words.split()])
+            if not re.search(known, f"{probed.out}\n{probed.errors}"):
+                raise readers.refuse(self.engine.name, probed)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return FileTree(self.projects.files).item(path).kind == "file"
+        except (ToolError, OSError):
+            return False
 
     def _absolute(self, path: str) -> str:
         return f"{self.projects.root}/{path}"
@@ -139,8 +169,15 @@ class Linter:
             ran = shell.words(argv, seconds=self.seconds, extra=extra)
         else:
             ran = shell.program(argv, seconds=self.seconds, merge=False, writes="nothing", extra=extra)
-        check_end(ran, 2_000, "tail")
-        out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
+        try:
+            check_end(ran, 2_000, "tail")
+        except ToolError as error:
+            raise CouldNotLookError(self.engine.name, error.message, code=error.code) from error
+        output = ran.launched.running.output
+        if output.total > _MAX_OUTPUT_BYTES:
+            why = f"it printed {output.total} bytes; {_MAX_OUTPUT_BYTES} are read."
+            raise CouldNotLookError(self.engine.name, why, "Give a smaller `path`.", code=ErrorCode.TOO_LARGE)
+        out = output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         errors = ran.show_errors(20_000).text
         why = explain(errors, ran.launched) if ran.status else ""
         return LintOutput(out, "\n".join(filter(None, [errors, why])), ran.status or 0, root)
@@ -161,8 +198,7 @@ class Linter:
             out = f"{made['list']}.d"
             printed = self._run(["sh", "-c", engines.LOOP, "sh", out, made["list"], *command])
             if printed.status:
-                said = f"{printed.out}{printed.errors}".strip()
-                raise ToolError(ErrorCode.EXECUTION, f"{self.engine.name} failed, nothing was changed:\n{said}")
+                raise readers.refuse(self.engine.name, printed)
             new = [read_report(made["list"], f".d/{number}") for number in range(len(drafts))]
         for draft, data in zip(drafts, new, strict=True):
             # A fix may leave nothing, such as of a file with an unused import only; a formatter never does.
@@ -171,23 +207,28 @@ class Linter:
         return [data.removeprefix(_UTF8).decode() for data in new]
 
 
-def check_all(linters: Sequence[Linter]) -> tuple[list[Finding], list[str], str]:
-    """The findings, the names of the linters that gave them, and a note on those that failed; ToolError if all did."""
-    findings: list[Finding] = []
+def ask_all(
+    linters: Sequence[Linter], ask: Callable[[Linter], T], lacking: tuple[CouldNotLookError, ...] = ()
+) -> tuple[list[T], Looked]:
+    """Ask each linter: the answers, and who gave them; CouldNotLookError if none did."""
+    answers: list[T] = []
     names: list[str] = []
-    failed: dict[str, ToolError] = {}
+    failed = list(lacking)
     for one in linters:
         try:
-            findings += one.check()
+            answers.append(ask(one))
             names.append(one.engine.name)
-        except ToolError as error:
-            if error.code is not ErrorCode.EXECUTION:
-                raise
-            failed[one.engine.name] = error
-    if not names:
-        raise next(iter(failed.values()))
-    notes = (f"Without {name}. {bound(error.message, _MAX_NOTE_CHARS).text}" for name, error in failed.items())
-    return findings, names, "\n".join(notes)
+        except CouldNotLookError as error:
+            failed.append(error)
+    if failed and not names:
+        raise failed[-1]
+    looked = Looked("", tuple(names), tuple(failed))
+    return answers, replace(looked, at=counted(count_files(linters, looked), "file"))
+
+
+def count_files(linters: Sequence[Linter], looked: Looked) -> int:
+    """How many files the linters that answered have looked at."""
+    return len({file for one in linters if one.engine.name in looked.by for file in one.files})
 
 
 def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> tuple[list[Rewritten], str]:

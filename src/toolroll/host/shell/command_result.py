@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from toolroll.text.files.changes import Change
 
 On = Literal["say", "raise"]
+_MAX_NOTE_CHARS = 200  # that names the handle of what was cut
 
 _ENDINGS = {
     "timed_out": "Command timed out after {seconds:.1f} s and was ended with all its processes.",
@@ -124,6 +126,8 @@ class CommandResult:
     note: str
     more: Suggestion | None
     meta: dict[str, Any]
+    shorter: Callable[[int], CommandResult] | None = None
+    """The same with so many characters of output less."""
 
     @property
     def stdout(self) -> str:
@@ -167,7 +171,10 @@ class CommandResult:
     def _error(self, code: ErrorCode) -> ToolError:
         message = f"{self}\n{self.note}".rstrip()
         details = {"exit_code": self.exit_code, "outcome": self.outcome, "output": self.output, **self.meta}
-        return ToolError(code, message, details=details)
+        error, shorter = ToolError(code, message, details=details), self.shorter
+        if shorter is not None:
+            error.shorter = lambda over: shorter(over)._error(code)
+        return error
 
 
 def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandResult:
@@ -185,6 +192,11 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     code = exit_code(ran.status)
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run, "exit_code": code, "python": ran.python}
     began = int(ran.launched.at * 1000)
+
+    def shorten(over: int) -> CommandResult:
+        longest = max(len(shown.text), len(errors.text))
+        return build_result(ran, max(0, longest - over - _MAX_NOTE_CHARS), keep)
+
     return CommandResult(
         output=ran.launched.relabel(shown.text),
         errors=ran.launched.relabel(errors.text),
@@ -199,6 +211,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
         note="\n".join(filter(None, dict.fromkeys(notes))),
         more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
+        shorter=shorten,
     )
 
 

@@ -21,24 +21,23 @@ def lint(
     timeout: Annotated[float, Field(ge=1, le=600), "Seconds for each program."] = 60,
 ) -> Linted:
     """Check code with ruff (or flake8), eslint, prettier, gofmt, rustfmt; fix or format it, with a diff."""
-    from toolroll.host.dev.lint import check_all, choose, save
+    from toolroll.host.dev.lint import ask_all, choose, count_files, save
 
     if "\0" in select or select.startswith("-"):
         raise ToolError(ErrorCode.VALIDATION, f"`select` {select!r} is no list of rules: give codes such as E,F401.")
-    linters, note = choose(ctx.projects, action, path, select, timeout)
-    names = [one.engine.name for one in linters]
-    checked = len({file for one in linters for file in one.files})
+    linters, lacking = choose(ctx.projects, action, path, select, timeout)
     if action == "check":
-        findings, names, failed = check_all(linters)
-        return linted(action, names, checked, findings, note="\n".join(filter(None, [note, failed])))
-    drafts, faults = [], []
-    for one in linters:
-        rewrite = one.engine.fix if action == "fix" else one.engine.format
-        assert rewrite is not None, "only engines that can do it are chosen"
-        new, wrong = one.rewrite(rewrite)
-        drafts += new
-        faults += wrong
-    changed, broken = save(ctx.projects, drafts)
-    left = [finding for one in linters for finding in one.check()] if action == "fix" and changed else faults
+        answers, looked = ask_all(linters, lambda one: one.check(), lacking)
+        return linted(action, looked, count_files(linters, looked), [finding for some in answers for finding in some])
+    rewrites, looked = ask_all(linters, lambda one: one.rewrite(one.engine.rewrite(action)), lacking)
+    faults = [finding for _, wrong in rewrites for finding in wrong]
+    changed, broken = save(ctx.projects, [draft for drafts, _ in rewrites for draft in drafts])
+    if action == "fix" and changed:
+        answers, after = ask_all(linters, lambda one: one.check())
+        left = [finding for some in answers for finding in some]
+        looked = after if after.failed else looked
+    else:
+        left = faults
     fixed = max(0, len(faults) - len(left)) if action == "fix" else 0
-    return linted(action, names, checked, left, changed, fixed=fixed, note="\n".join(filter(None, [broken, note])))
+    checked = count_files(linters, looked)
+    return linted(action, looked, checked, left, changed, fixed=fixed, note=broken)

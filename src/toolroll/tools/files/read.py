@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from toolroll.host.context import Context
+from toolroll.host.files.spill import PREFIX
 from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, notebook
@@ -45,7 +46,7 @@ def read(
     """Show a file's lines with their numbers; images as images, notebooks as cells, PDF and office files as text."""
     if media:
         return _media(ctx, path)
-    if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or only_images:
+    if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or (only_images and not path.startswith(PREFIX)):
         return _image(ctx, path, mime, recognised=not only_images)
     if levels and not ctx.tree.is_file(path):
         return _names(ctx, path, levels, offset, limit)

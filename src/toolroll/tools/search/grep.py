@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from toolroll.host.context import Context
+from toolroll.host.files.spill import PREFIX
 from toolroll.host.search.grep_report import (
     Matches,
     Output,
@@ -15,10 +16,15 @@ from toolroll.host.search.grep_report import (
     keep_rows,
     report,
 )
-from toolroll.host.search.search import Query, Scope
+from toolroll.host.search.search import Query, Scope, Search
 from toolroll.schema import Field, FilePath
 from toolroll.text.search.file_types import NAMES_DOCUMENTS, glob_of
 from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolroll.host.search.query import GrepResult
 
 
 @tool(Effect.READ)
@@ -40,6 +46,7 @@ def grep(
     whole_word: Annotated[bool, "Match whole words only."] = False,
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
     depth: Annotated[int | None, Field(ge=1), "How many levels of folders to enter."] = None,
+    dotall: Annotated[bool, "Let `.` match line ends where a match may span lines."] = False,
     lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
     before: Annotated[int | None, Field(ge=0), "Lines before each match, instead of `context`."] = None,
     after: Annotated[int | None, Field(ge=0), "Lines after each match, instead of `context`."] = None,
@@ -52,18 +59,33 @@ def grep(
 ) -> Matches:
     """Search file contents, newest file first."""
     around = (context if lines is None else lines for lines in (before, after))
-    query = Query(pattern, literal, ignore_case, whole_word, multiline, *around)
+    query = Query(_spanning(pattern, dotall and multiline), literal, ignore_case, whole_word, multiline, *around)
     search, where = ctx.search.of(*ctx.files.where(path))
     within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
     scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
-    named = list(filter(NAMES_DOCUMENTS.match, (path, *within, *kinds)))
-    engine = ctx.search_documents(search, named) if named else search
-    ask, window = engine.grep_leniently if lenient else engine.grep, RowWindow(offset, limit, output, unit, numbers)
+    ask = _choose(ctx, search, (path, *within, *kinds), lenient)
+    window = RowWindow(offset, limit, _form(path, output), unit, numbers)
     also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
     found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
-    keep_rows(found, query, compiled, also, without, alone=only_matching and output == "content")
+    keep_rows(found, query, compiled, also, without, alone=only_matching and window.output == "content")
     if ctx.files.where(path)[0] is not ctx.files.root:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
     shown = report(found, window, query, replace(scope, path=path), ctx.call.limits)
-    ctx.taint.notice_files({row.path for row in shown.rows if output == "content"})
+    ctx.taint.notice_files({row.path for row in shown.rows if window.output == "content"})
     return shown
+
+
+def _form(path: str, output: Output) -> Output:
+    """A handle's name says nothing of what matches."""
+    return "content" if path.startswith(PREFIX) else output
+
+
+def _choose(ctx: Context, search: Search, named: tuple[str, ...], lenient: bool) -> Callable[..., GrepResult]:
+    """The search of files, or of documents where they are named."""
+    documents = list(filter(NAMES_DOCUMENTS.match, named))
+    engine = ctx.search_documents(search, documents) if documents else search
+    return engine.grep_leniently if lenient else engine.grep
+
+
+def _spanning(pattern: str, dotall: bool) -> str:
+    return f"(?s:{pattern})" if dotall else pattern

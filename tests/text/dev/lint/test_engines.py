@@ -2,6 +2,7 @@
 
 import pytest
 
+from toolroll.result import Looked
 from toolroll.text.dev.lint.engines import ENGINES, LintRequest, candidates, edition, pattern
 from toolroll.text.dev.lint.results import Finding, Rewritten, linted
 
@@ -61,6 +62,7 @@ def test_the_edition_of_rust():
     assert edition("") == "2021"
 
 
+RUFF = Looked("3 files", ("ruff",))
 ROWS = [
     Finding("b.py", 2, 1, "F401", "unused", True),
     Finding("a.py", 9, 1, "E501", "long"),
@@ -69,22 +71,22 @@ ROWS = [
 
 
 def test_the_text_of_a_check():
-    assert str(linted("check", ["ruff"], 3, [*ROWS, ROWS[0]])) == (
+    assert str(linted("check", RUFF, 3, [*ROWS, ROWS[0]])) == (
         "3 findings in 3 files (ruff): syntax 1, E501 1, F401 1; 1 fixable\n"
         "c.py:1:1 syntax Syntax error: x\na.py:9:1 E501 long\nb.py:2:1 F401 [fixable] unused"
     )
-    assert str(linted("check", ["ruff"], 1, [])) == "No findings in 1 file (ruff)."
+    assert str(linted("check", RUFF, 1, [])) == "No findings in 1 file (ruff)."
 
 
 def test_the_text_of_a_change():
-    done = linted("fix", ["ruff"], 3, ROWS[1:2], [Rewritten("b.py", "@@ -1,2 +1,1 @@\n-import os")], fixed=1)
+    done = linted("fix", RUFF, 3, ROWS[1:2], [Rewritten("b.py", "@@ -1,2 +1,1 @@\n-import os")], fixed=1)
     assert str(done) == (
         "Fixed 1 finding in 1 of 3 files (ruff).\nb.py\n@@ -1,2 +1,1 @@\n-import os\nLeft: 1 finding in 1 file (ruff): E501 1\na.py:9:1 E501 long"
     )
-    assert str(linted("format", ["ruff"], 2, [])) == "Nothing to format in 2 files (ruff)."
+    assert str(linted("format", RUFF, 2, [])) == "Nothing to format in 2 files (ruff)."
 
 
 def test_many_findings_are_kept_aside():
-    done = linted("check", ["ruff"], 1, [Finding("a.py", n, 1, "E501", "long") for n in range(250)])
+    done = linted("check", RUFF, 1, [Finding("a.py", n, 1, "E501", "long") for n in range(250)])
     assert str(done).endswith("[and 150 more]")
     assert done.whole().count("E501") == 250

@@ -5,12 +5,21 @@ import json
 import pytest
 
 from toolroll import ToolError
-from toolroll.text.dev.lint import readers
+from toolroll.text.dev.lint.engines import ENGINES
+from toolroll.text.dev.lint.readers import read_report
 from toolroll.text.dev.lint.results import Finding, LintOutput
 
 
 def printed(out="", errors="", status=1):
     return LintOutput(out if isinstance(out, str) else json.dumps(out), errors, status, "/w")
+
+
+FORMS = {one.name: one.form for one in ENGINES}
+FORMATS = {one.name: one.format.form for one in ENGINES if one.format}
+
+
+def read(name, answer, forms=FORMS):
+    return read_report(name, forms[name], answer)
 
 
 def test_ruff():
@@ -23,7 +32,7 @@ def test_ruff():
         row("invalid-syntax", "Expected a parameter"),
         row(None, "SyntaxError: Expected ')'"),
     ]
-    assert readers.ruff(printed(rows)) == [
+    assert read("ruff", printed(rows)).findings == [
         Finding("a/m.py", 1, 8, "F401", "`os` imported but unused", True),
         Finding("a/m.py", 1, 8, "F841", "unused"),
         Finding("a/m.py", 1, 8, "syntax", "Syntax error: Expected a parameter"),
@@ -32,13 +41,13 @@ def test_ruff():
 
 
 def test_a_linter_that_failed_says_why():
-    with pytest.raises(ToolError, match=r"exit code 2.*\nUnknown rule selector `QQQ`"):
-        readers.ruff(printed("", "Unknown rule selector `QQQ`", 2))
+    with pytest.raises(ToolError, match=r"ruff could not look: exit code 2.*\nUnknown rule selector `QQQ`"):
+        read("ruff", printed("", "Unknown rule selector `QQQ`", 2))
 
 
 def test_flake8():
     out = "./a.py:1:1: F401 'os' imported but unused\n/w/b.py:3:80: E501 line too long (90 > 79 characters)\n./c.py:1:7: E999 SyntaxError: invalid syntax\n"
-    assert readers.flake8(printed(out)) == [
+    assert read("flake8", printed(out)).findings == [
         Finding("a.py", 1, 1, "F401", "'os' imported but unused"),
         Finding("b.py", 3, 80, "E501", "line too long (90 > 79 characters)"),
         Finding("c.py", 1, 7, "syntax", "Syntax error: invalid syntax"),
@@ -61,12 +70,12 @@ ESLINT = [
 
 
 def test_eslint():
-    assert readers.eslint(printed(ESLINT)) == [
+    assert read("eslint", printed(ESLINT)).findings == [
         Finding("a.js", 1, 5, "no-unused-vars", "'x' is defined but never used."),
         Finding("a.js", 2, 9, "semi", "Missing semicolon.", True),
         Finding("b.js", 1, 3, "syntax", "Syntax error: Unexpected token"),
     ]
-    assert readers.eslint_texts(printed(ESLINT)) == {"a.js": "let x = 1;\n"}
+    assert read("eslint", printed(ESLINT)).texts == {"a.js": "let x = 1;\n"}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,7 @@ def test_eslint():
     ],
 )  # fmt: skip
 def test_files_that_are_not_formatted(code, out, errors, rows):
-    assert readers.unformatted(code)(printed(out, errors)) == rows
+    assert read(code, printed(out, errors, 1 if code == "rustfmt" else 2)).findings == rows
 
 
 OLD = "Would reformat: a.py\nWould reformat: src/b c.py\n2 files would be reformatted, 1 file already formatted\n"
@@ -92,14 +101,14 @@ NEW = "invalid-syntax: Expected a parameter\n --> bad.py:1:7\n  |\n\nunformatted
 
 @pytest.mark.parametrize("out", [OLD, NEW])
 def test_ruff_format_of_old_and_new_versions(out):
-    assert readers.ruff_stale(printed(out)) == ["a.py", "src/b c.py"]
+    assert read("ruff", printed(out), FORMATS).stale == ["a.py", "src/b c.py"]
 
 
 @pytest.mark.parametrize(
     ("out", "errors"), [(NEW, ""), ("", "error: Failed to parse bad.py:1:7: Expected a parameter\n")]
 )
 def test_ruff_format_of_a_file_that_does_not_parse(out, errors):
-    assert readers.faults(printed(out, errors, 2)) == [
+    assert [one for one in read("ruff", printed(out, errors, 2), FORMATS).findings if not one.fixable] == [
         Finding("bad.py", 1, 7, "syntax", "Syntax error: Expected a parameter")
     ]
 
@@ -110,11 +119,14 @@ def test_black():
         "would reformat /w/a.py\nerror: cannot format /w/bad.py: Cannot parse for target version Python 3.11: 1:6: def f(:\n\nOh no!\n",
         123,
     )
-    assert readers.black_stale(said) == ["a.py"]
-    assert [(one.path, one.line, one.column) for one in readers.faults(said)] == [("bad.py", 1, 6)]
+    report = read("black", said)
+    assert report.stale == ["a.py"]
+    assert [(one.path, one.line, one.column) for one in report.findings if not one.fixable] == [("bad.py", 1, 6)]
 
 
 def test_compiled():
-    assert readers.compiled(
-        printed('{"path": "./bad.py", "line": 1, "column": 7, "message": "invalid syntax"}\n', "", 0)
-    ) == [Finding("bad.py", 1, 7, "syntax", "Syntax error: invalid syntax")]
+    row = '{"path": "./bad.py", "line": 1, "column": 7, "message": "invalid syntax"}\n'
+    rows = [Finding("bad.py", 1, 7, "syntax", "Syntax error: invalid syntax")]
+    assert read("py_compile", printed(f'{row}{{"checked": 1}}\n', "", 0)).findings == rows
+    with pytest.raises(ToolError, match="py_compile could not look"):
+        read("py_compile", printed(row, "", 0))

@@ -1,4 +1,4 @@
-"""Compiles Python files, given as arguments, and prints a line of JSON for each that does not parse.
+"""Compiles Python files, given as arguments: a line of JSON for each that does not parse, and how many at the end.
 
 It runs in the project's own interpreter and keeps to what Python 3.8 knows.
 """
@@ -20,6 +20,7 @@ def main() -> None:
             print(json.dumps({"path": path, **found}))
         except (ValueError, RecursionError, MemoryError) as error:
             print(json.dumps({"path": path, "line": 1, "column": 1, "message": str(error)}))
+    print(json.dumps({"checked": len(sys.argv) - 1}))
 
 
 if __name__ == "__main__":

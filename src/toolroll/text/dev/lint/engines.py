@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolroll.text.dev.lint import readers
-from toolroll.text.dev.lint.results import Finding, LintOutput
+from toolroll.text.dev.lint.readers import Form, JsonRows
 
 Action = Literal["check", "fix", "format"]
 
@@ -47,11 +46,9 @@ class Rewrite:
 
     find: str
     """Arguments that list the files that would change."""
-    stale: Callable[[LintOutput], list[str]]
+    form: Form
     filter: str | None = None
-    """Arguments that read a text and print the new one; the path of the file follows."""
-    texts: Callable[[LintOutput], dict[str, str]] | None = None
-    """For a program that prints the new texts at once."""
+    """Arguments that read a text and print the new one; the path of the file follows. None: `find` gives the texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +60,25 @@ class LintEngine:
     suffixes: tuple[str, ...]
     program: str
     check: str | None
-    read: Callable[[LintOutput], list[Finding]]
+    form: Form
     fix: Rewrite | None = None
     format: Rewrite | None = None
     foreign: bool = False
     """Its settings are code of the project, so it runs by the rules for such code."""
     add: str = ""
     """How to add it, for the first engine of a language."""
+    probe: tuple[str, str] = ("--version", r"\d+\.\d+")
+    """Arguments and a pattern of the answer: it is asked where silence would mean that there is nothing to report."""
 
+    def rewrite(self, action: Action) -> Rewrite:
+        """How it does this; only engines that can are chosen."""
+        rewrite = self.fix if action == "fix" else self.format
+        assert rewrite is not None
+        return rewrite
 
-def _lister(name: str, language: str, suffixes: tuple[str, ...], find: str, filter: str, add: str = "") -> LintEngine:
-    """A formatter that lists the files it would change."""
-    read = readers.unformatted(name)
-    rewrite = Rewrite(find, lambda printed: sorted({one.path for one in read(printed) if one.fixable}), filter)
-    return LintEngine(name, language, suffixes, name, find, read, format=rewrite, foreign=name == "prettier", add=add)
+    @property
+    def remedy(self) -> str:
+        return self.add or ADD.get(self.language, "")
 
 
 # rustfmt has no option for a name when it reads a text: it looks for its settings from where it runs.
@@ -84,31 +86,83 @@ _RUSTFMT = 'cd -- "$(dirname -- "$2")" && exec rustfmt --quiet --color=never --e
 _PYTHON = ("py", "pyi")
 _SCRIPT = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")
 _WEB = (*_SCRIPT, "css", "scss", "less", "html", "vue", "json", "md", "yaml", "yml")
-_RUFF = "check --no-cache --no-fix --output-format=json {select} -- {path}"
-_RUFF_FIX = Rewrite(_RUFF, readers.ruff_fixable, "check --no-cache --quiet --fix-only {select} - --stdin-filename")
-_RUFF_FORMAT = Rewrite(
-    "format --no-cache --check -- {path}", readers.ruff_stale, "format --no-cache --quiet - --stdin-filename"
+_PLACED = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<said>.+)$", re.M)
+_CODED = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+):? (?P<code>\S+) (?P<said>.+)$", re.M)
+_POINTED = re.compile(
+    r"^(?:error|invalid-syntax)\S*: (?P<said>.+)\n +--> (?P<path>.+):(?P<line>\d+):(?P<column>\d+)$", re.M
 )
-_BLACK_FORMAT = Rewrite("--check -- {path}", readers.black_stale, "--quiet - --stdin-filename")
+_UNREAD = re.compile(r"^io: (?P<said>.+)\n *--> (?P<path>.+):\d+:\d+$", re.M)
+_UNPARSED = re.compile(r"^error: Failed to parse (?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<said>.+)$", re.M)
+_PRETTIER_FAULT = re.compile(
+    r"^\[error\] (?P<path>.+?): SyntaxError: (?P<said>.+?) \((?P<line>\d+):(?P<column>\d+)\)", re.M
+)
+_BLACK_FAULT = re.compile(
+    r"^error: cannot format (?P<path>.+?): (?P<said>Cannot parse.*?: (?P<line>\d+):(?P<column>\d+).*)$", re.M
+)
+_RUFF_STALE = re.compile(r"^(?:Would reformat: (.+)|unformatted: .+\n +--> (.+?)(?::cell \d+)?:\d+:\d+)$", re.M)
+_NAMED = re.compile(r"^(?!\[)(?!.*:\d+:\d+)(\S.*)$", re.M)
+
+_RUFF = "check --no-cache --no-fix --output-format=json {select} -- {path}"
+_RUFF_ROWS = Form(JsonRows("filename", "location.row", "location.column", "message", "code", "fix.applicability"))
+_RUFF_FIX = Rewrite(_RUFF, _RUFF_ROWS, "check --no-cache --quiet --fix-only {select} - --stdin-filename")
+_RUFF_ENDS = re.compile(r"already formatted|left unchanged|No Python files")
+_RUFF_FORMAT = Rewrite(
+    "format --no-cache --check -- {path}",
+    Form(None, _RUFF_STALE, (_POINTED, _UNPARSED, _UNREAD), "ruff", (0, 1, 2), _RUFF_ENDS),
+    "format --no-cache --quiet - --stdin-filename",
+)
+_BLACK = Form(
+    None, re.compile(r"^would reformat (.+)$", re.M), (_BLACK_FAULT,), "black", (0, 1, 123), re.compile("unchanged")
+)
+_BLACK_FORMAT = Rewrite("--check -- {path}", _BLACK, "--quiet - --stdin-filename")
+_FLAKE8 = Form(None, None, (_CODED,))
+_COMPILED = Form(JsonRows("path", "line", "column", "message", by_line=True), statuses=(0,))
 _ESLINT = "--format=json --output-file={report} --no-error-on-unmatched-pattern {path}"
-_ESLINT_FIX = Rewrite(f"--fix-dry-run {_ESLINT}", lambda _: [], texts=readers.eslint_texts)
+_ESLINT_ROWS = Form(JsonRows("filePath", "line", "column", "message", "ruleId", "fix", "messages", "output"))
+_ESLINT_FIX = Rewrite(f"--fix-dry-run {_ESLINT}", _ESLINT_ROWS)
+_PRETTIER = Rewrite(
+    "--list-different --ignore-unknown {path}",
+    Form(None, _NAMED, (_PRETTIER_FAULT,), "prettier", (0, 1, 2)),
+    "--stdin-filepath",
+)
+_GOFMT = Rewrite("-l {files}", Form(None, _NAMED, (_PLACED,), "gofmt", (0, 2)), "")
+_RUSTFMT_LIST = Rewrite(
+    "--check -l --color=never --edition={edition} {files}",
+    Form(None, re.compile(r"^(\S.*\.rs)$", re.M), (_POINTED,), "rustfmt"),
+    "sh -c {rustfmt} sh {edition}",
+)
 _ADD_RUFF = "python -m pip install ruff"
 _ADD_ESLINT = "npm install --save-dev eslint prettier"
-_RUST = "--check -l --color=never --edition={edition} {files}"
+
+
+def _lister(
+    name: str,
+    language: str,
+    suffixes: tuple[str, ...],
+    format: Rewrite,
+    add: str = "",
+    probe: tuple[str, str] = ("--version", r"\d+\.\d+"),
+) -> LintEngine:
+    """A formatter that lists the files it would change."""
+    foreign = name == "prettier"
+    return LintEngine(
+        name, language, suffixes, name, format.find, format.form, format=format, foreign=foreign, add=add, probe=probe
+    )
+
 
 ENGINES: tuple[LintEngine, ...] = (
     LintEngine(
-        "ruff", "Python", (*_PYTHON, "ipynb"), "ruff", _RUFF, readers.ruff, _RUFF_FIX, _RUFF_FORMAT, add=_ADD_RUFF
+        "ruff", "Python", (*_PYTHON, "ipynb"), "ruff", _RUFF, _RUFF_ROWS, _RUFF_FIX, _RUFF_FORMAT, add=_ADD_RUFF
     ),
-    LintEngine("flake8", "Python", _PYTHON, "flake8", "{select} {path}", readers.flake8),
-    LintEngine("black", "Python", _PYTHON, "black", None, readers.faults, format=_BLACK_FORMAT),
-    LintEngine("py_compile", "Python", ("py",), "", "{script} {files}", readers.compiled),
+    LintEngine("flake8", "Python", _PYTHON, "flake8", "{select} {path}", _FLAKE8),
+    LintEngine("black", "Python", _PYTHON, "black", None, _BLACK, format=_BLACK_FORMAT),
+    LintEngine("py_compile", "Python", ("py",), "", "{script} {files}", _COMPILED),
     LintEngine(
-        "eslint", "JavaScript", _SCRIPT, "eslint", _ESLINT, readers.eslint, _ESLINT_FIX, foreign=True, add=_ADD_ESLINT
+        "eslint", "JavaScript", _SCRIPT, "eslint", _ESLINT, _ESLINT_ROWS, _ESLINT_FIX, foreign=True, add=_ADD_ESLINT
     ),
-    _lister("prettier", "the web", _WEB, "--list-different --ignore-unknown {path}", "--stdin-filepath"),
-    _lister("gofmt", "Go", ("go",), "-l {files}", "", "gofmt comes with Go, https://go.dev/dl"),
-    _lister("rustfmt", "Rust", ("rs",), _RUST, "sh -c {rustfmt} sh {edition}", "rustup component add rustfmt"),
+    _lister("prettier", "the web", _WEB, _PRETTIER),
+    _lister("gofmt", "Go", ("go",), _GOFMT, "gofmt comes with Go, https://go.dev/dl", ("-h", "usage: gofmt")),
+    _lister("rustfmt", "Rust", ("rs",), _RUSTFMT_LIST, "rustup component add rustfmt"),
 )
 
 ADD: dict[str, str] = {one.language: one.add for one in ENGINES if one.add}

@@ -1,169 +1,142 @@
-"""Parse the output of linters and formatters."""
+"""Read what a linter or formatter printed. How each one answers is data; an answer in no known form is none."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError
 from toolroll.text.dev.lint.results import SYNTAX, Finding, LintOutput
 
-_PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+):? (?P<rest>.+)$", re.M)
-_POINTED = re.compile(
-    r"^(?P<kind>error|invalid-syntax)\S*: (?P<said>.+)\n +--> (?P<path>.+):(?P<line>\d+):(?P<column>\d+)$", re.M
-)
-_RUFF_FORMAT = re.compile(
-    r"^(?:Would reformat: (?P<old>.+)|unformatted: .+\n +--> (?P<new>.+?)(?::cell \d+)?:\d+:\d+)$", re.M
-)
-_RUFF_READ = re.compile(r"^io: (?P<said>.+)\n *--> (?P<path>.+):\d+:\d+$", re.M)
-_RUFF_PARSE = re.compile(r"^error: Failed to parse (?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<said>.+)$", re.M)
-_PRETTIER = re.compile(r"^\[error\] (?P<path>.+?): SyntaxError: (?P<said>.+?) \((?P<line>\d+):(?P<column>\d+)\)", re.M)
-_BLACK = re.compile(
-    r"^error: cannot format (?P<path>.+?): (?P<said>Cannot parse.*?: (?P<line>\d+):(?P<column>\d+).*)$", re.M
-)
+_MAX_SAID_CHARS = 2000
+_SAFE_FIXES = ("safe", "automatic", "always")
+_SYNTAX_CODES = ("", "invalid-syntax", "E999", SYNTAX)
 
 
-class _Spot(msgspec.Struct):
-    row: int
-    column: int
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """Where an answer in JSON has what; a dot leads into an object."""
 
-
-class _Fix(msgspec.Struct):
-    applicability: str = "safe"
-
-
-class _Ruff(msgspec.Struct):
-    filename: str
-    location: _Spot
-    message: str
-    code: str | None = None
-    fix: _Fix | None = None
-
-
-def ruff(printed: LintOutput) -> list[Finding]:
-    """`ruff check --output-format=json`; what it would not fix by itself is not fixable here."""
-    found = []
-    for one in decode(printed, list[_Ruff]):
-        code = SYNTAX if one.code in (None, "invalid-syntax", "E999") else one.code
-        said = one.message if code != SYNTAX else f"Syntax error: {one.message.removeprefix('SyntaxError: ')}"
-        fixable = one.fix is not None and one.fix.applicability in ("safe", "automatic", "always")
-        path = printed.relative(one.filename)
-        found.append(Finding(path, one.location.row, one.location.column, code or SYNTAX, said, fixable))
-    return found
-
-
-def ruff_fixable(printed: LintOutput) -> list[str]:
-    """The files with a finding that `ruff check` would fix."""
-    return sorted({one.path for one in ruff(printed) if one.fixable})
-
-
-def flake8(printed: LintOutput) -> list[Finding]:
-    """flake8's own lines: path:line:column: code message."""
-    found = []
-    for at in _PLACE.finditer(printed.out):
-        code, _, said = at["rest"].partition(" ")
-        if code == "E999":
-            code, said = SYNTAX, f"Syntax error: {said.removeprefix('SyntaxError: ')}"
-        found.append(Finding(printed.relative(at["path"]), int(at["line"]), int(at["column"]), code, said))
-    return found
-
-
-class _Compiled(msgspec.Struct):
     path: str
-    line: int
-    column: int
-    message: str
+    line: str
+    column: str
+    said: str
+    code: str = ""
+    fix: str = ""
+    rows: str = ""
+    """The list of findings in each object, for a program that lists files."""
+    text: str = ""
+    """The new text of a file."""
+    by_line: bool = False
+    """An object on each line, and {"checked": N} on the last."""
 
 
-def compiled(printed: LintOutput) -> list[Finding]:
-    """The lines of our own driver, which only compiles."""
-    lines = [msgspec.json.decode(line, type=_Compiled) for line in printed.out.splitlines()]
-    return [
-        Finding(printed.relative(one.path), one.line, one.column, SYNTAX, f"Syntax error: {one.message}")
-        for one in lines
-    ]
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a program answers."""
+
+    json: JsonRows | None = None
+    listed: re.Pattern[str] | None = None
+    """Of a formatter: the files that it would change."""
+    faults: tuple[re.Pattern[str], ...] = ()
+    """Findings at places: path, line, column, code and said, those that it gives."""
+    code: str = SYNTAX
+    """Of the files that are listed."""
+    statuses: tuple[int, ...] = (0, 1)
+    """The exit codes of a run that looked at all; another than 0 comes with findings."""
+    ends: re.Pattern[str] | None = None
+    """What it prints at the end of a run without findings; None where that is nothing."""
 
 
-class _Message(msgspec.Struct):
-    message: str
-    ruleId: str | None = None  # noqa: N815
-    line: int = 1
-    column: int = 1
-    fix: dict[str, Any] | None = None
-    fatal: bool = False
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What a program reported: findings, the files that it would change, and new texts where it gives them."""
+
+    findings: list[Finding]
+    stale: list[str]
+    texts: dict[str, str]
 
 
-class _Linted(msgspec.Struct):
-    filePath: str  # noqa: N815
-    messages: list[_Message] = []
-    output: str | None = None
-
-
-def eslint(printed: LintOutput) -> list[Finding]:
-    """`eslint --format json`."""
-    found = []
-    for file in decode(printed, list[_Linted]):
-        for one in file.messages:
-            code = SYNTAX if one.fatal else one.ruleId or "eslint"
-            said = f"Syntax error: {one.message.removeprefix('Parsing error: ')}" if one.fatal else one.message
-            path = printed.relative(file.filePath)
-            found.append(Finding(path, one.line, one.column, code, said, one.fix is not None))
-    return found
-
-
-def eslint_texts(printed: LintOutput) -> dict[str, str]:
-    """`eslint --fix-dry-run --format json`: the files that would change, with their new texts."""
-    files = decode(printed, list[_Linted])
-    return {printed.relative(one.filePath): one.output for one in files if one.output is not None}
-
-
-def unformatted(code: str) -> Any:
-    """A reader for programs that list the files they would format, one a line."""
-
-    def read(printed: LintOutput) -> list[Finding]:
-        names = [line for line in printed.out.splitlines() if line.strip() and not _PLACE.match(line)]
-        listed = [
-            Finding(printed.relative(name), 1, 1, code, "Not formatted.", True)
-            for name in names
-            if "[error]" not in name
-        ]
-        return listed + faults(printed)
-
-    return read
-
-
-def faults(printed: LintOutput) -> list[Finding]:
-    """The files that a formatter could not parse."""
+def read_report(who: str, form: Form, printed: LintOutput) -> LintReport:
+    """Read an answer; CouldNotLookError for an exit code or an output of a program that did not look."""
+    report = _read_json(who, form.json, printed) if form.json is not None else _read_lines(form, printed)
     said = f"{printed.out}\n{printed.errors}"
-    found = []
-    for pattern in (_PRETTIER, _POINTED, _RUFF_PARSE, _BLACK):
-        for at in pattern.finditer(said):
-            path = printed.relative(at["path"])
-            found.append(Finding(path, int(at["line"]), int(at["column"]), SYNTAX, f"Syntax error: {at['said']}"))
-    found += [Finding(printed.relative(at["path"]), 1, 1, "E902", at["said"]) for at in _RUFF_READ.finditer(said)]
-    if not found and printed.status:
-        for at in _PLACE.finditer(printed.errors):  # gofmt
-            path = printed.relative(at["path"])
-            found.append(Finding(path, int(at["line"]), int(at["column"]), SYNTAX, f"Syntax error: {at['rest']}"))
-    return found
+    if printed.status not in form.statuses or (printed.status and not report.findings):
+        raise refuse(who, printed)
+    if not report.findings and form.ends is not None and not form.ends.search(said):
+        raise refuse(who, printed)
+    return report
 
 
-def ruff_stale(printed: LintOutput) -> list[str]:
-    """`ruff format --check`, in the words of old and new versions."""
-    return list(dict.fromkeys(printed.relative(at["old"] or at["new"]) for at in _RUFF_FORMAT.finditer(printed.out)))
+def _read_lines(form: Form, printed: LintOutput) -> LintReport:
+    said = f"{printed.out}\n{printed.errors}"
+    faults = [_fault(printed, at.groupdict()) for pattern in form.faults for at in pattern.finditer(said)]
+    found = form.listed.finditer(printed.out or printed.errors) if form.listed is not None else ()
+    paths = dict.fromkeys(next(filter(None, at.groups())) for at in found)
+    stale = [printed.relative(path) for path in paths]
+    listed = [Finding(path, 1, 1, form.code, "Not formatted.", True) for path in stale]
+    return LintReport([*listed, *dict.fromkeys(faults)], stale, {})
 
 
-def black_stale(printed: LintOutput) -> list[str]:
-    """`black --check`."""
-    return [printed.relative(path) for path in re.findall(r"^would reformat (.+)$", printed.errors, re.M)]
+def _fault(printed: LintOutput, at: Mapping[str, str | None]) -> Finding:
+    code = at.get("code") or ("E902" if "line" not in at else SYNTAX)
+    line, column = int(at.get("line") or 1), int(at.get("column") or 1)
+    return _finding(printed, at["path"] or "", line, column, code, at["said"] or "")
 
 
-def decode(printed: LintOutput, kind: Any) -> Any:
-    """Its JSON; raises ToolError with what it said instead."""
+def _finding(
+    printed: LintOutput, path: str, line: int, column: int, code: str, said: str, fixable: bool = False
+) -> Finding:
+    if code in _SYNTAX_CODES:
+        said = said.removeprefix("SyntaxError: ").removeprefix("Parsing error: ")
+        code, said = SYNTAX, f"Syntax error: {said}"
+    return Finding(printed.relative(path), line, column, code, said, fixable)
+
+
+def _read_json(who: str, form: JsonRows, printed: LintOutput) -> LintReport:
     try:
-        return msgspec.json.decode(printed.out, type=kind)
-    except msgspec.MsgspecError as error:
-        said = (printed.errors.strip() or printed.out.strip())[-2000:] or str(error)
-        raise ToolError(ErrorCode.EXECUTION, f"The linter failed (exit code {printed.status}):\n{said}") from error
+        if form.by_line:
+            rows = [msgspec.json.decode(line) for line in printed.out.splitlines()]
+            last = rows.pop()
+            complete = "checked" in last
+        else:
+            rows, complete = msgspec.json.decode(printed.out), True
+        findings = [_json_finding(form, printed, row, outer) for row, outer in _inner(form, rows)]
+        texts = {printed.relative(row["filePath"]): row[form.text] for row in rows if form.text and form.text in row}
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+        raise refuse(who, printed) from error
+    if not complete:
+        raise refuse(who, printed)
+    stale = sorted({one.path for one in findings if one.fixable})
+    return LintReport(findings, stale, {path: text for path, text in texts.items() if text is not None})
+
+
+def _inner(form: JsonRows, rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for outer in rows:
+        for row in outer[form.rows] if form.rows else (outer,):
+            yield row, outer
+
+
+def _json_finding(form: JsonRows, printed: LintOutput, row: dict[str, Any], outer: dict[str, Any]) -> Finding:
+    def take(path: str, default: Any = None) -> Any:
+        value: Any = row if path.partition(".")[0] in row else outer
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return default if value is None else value
+
+    fix = take(form.fix) if form.fix else None
+    fixable = fix is not None and (not isinstance(fix, str) or fix in _SAFE_FIXES)
+    code = SYNTAX if row.get("fatal") else take(form.code, "eslint" if form.rows else "") if form.code else SYNTAX
+    place = int(take(form.line, 1)), int(take(form.column, 1))
+    return _finding(printed, str(take(form.path)), *place, str(code), str(take(form.said)), fixable)
+
+
+def refuse(who: str, printed: LintOutput) -> CouldNotLookError:
+    """The error for a run that is no answer, with what was printed."""
+    said = (printed.errors.strip() or printed.out.strip())[-_MAX_SAID_CHARS:] or "it printed nothing that is an answer."
+    remedy = "Run it with `bash` to see more, or have the user install it again."
+    return CouldNotLookError(who, f"exit code {printed.status}.\n{said}\n", remedy)

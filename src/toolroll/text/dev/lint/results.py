@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from toolroll.result import Status
+from toolroll.result import Looked, Status
 from toolroll.text.lines import counted
 from toolroll.text.names import show_names
 
@@ -67,8 +67,12 @@ class Linted:
     changed: list[Rewritten]
     fixed: int = 0
     note: str = ""
-    status: Status = "success"
+    looked: Looked | None = None
     whole: Callable[[], str] | None = None
+
+    @property
+    def status(self) -> Status:
+        return self.looked.status if self.looked else "success"
 
     @property
     def meta(self) -> dict[str, int]:
@@ -102,7 +106,7 @@ class Linted:
 
 def linted(
     action: str,
-    engines: list[str],
+    looked: Looked,
     checked: int,
     findings: Sequence[Finding],
     changed: Sequence[Rewritten] = (),
@@ -115,4 +119,5 @@ def linted(
     ordered = sorted(unique, key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code))
     counts = dict(Counter(one.code for one in ordered).most_common())
     whole = (lambda: "\n".join(map(str, show_names(ordered)))) if len(ordered) > _MOST else None
-    return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)
+    names = list(looked.by)
+    return Linted(action, names, checked, ordered, len(ordered), counts, list(changed), fixed, note, looked, whole)
