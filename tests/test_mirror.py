@@ -38,7 +38,6 @@ FRONTS = {
     "host/sandbox": "host/sandbox/choose host/sandbox/toolchains",
     "host/sandbox/git": "host/sandbox/git/guard services",
     "host/search": "host/search/search services",
-    "host/search/index": "host/search/index/live cli/doctor",
     "host/shell": "host/shell/command_launcher tools/shell/bash kit",
     "mcp": "mcp/stdio cli/mcp",
     "mcp/http": "mcp/http/listener",

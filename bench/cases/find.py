@@ -59,7 +59,7 @@ def _prepare(kit: Kit, known: str) -> None:
         search.close()
         return
     kit.call("find", ARGUMENTS)
-    if search.index is None or not search.index.wait_until_ready(SECONDS):
+    if search.files is None or not search.files.wait_until_ready(SECONDS):
         raise RuntimeError("the tree is not known")
 
 

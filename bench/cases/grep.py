@@ -1,4 +1,4 @@
-"""Lines that match, newest file first, at most 100 of them shown: without an index, and with one that is warm.
+"""Lines that match, newest file first, at most 100 shown: in a tree that is unknown, and in one that is watched.
 
 ripgrep searches the same files and writes rows of the same form; its output is taken into Python but not
 parsed, not sorted and not cut. Ours also searches binary files to their end: an empty answer tells of matches in them.
@@ -59,7 +59,7 @@ def races(settings: Settings) -> Iterator[Race]:
         trees[f"synthetic, {LARGER:,} files"] = corpora.synthetic(LARGER)
     for name, tree in trees.items():
         size = sum(len(inner) for _, _, inner in os.walk(tree))
-        for known in ("no index", "warm index"):
+        for known in ("cold", "watched"):
             with Kit(tree, state_dir=settings.state) as kit:
                 _prepare(kit, known)
                 for query, (arguments, options) in QUERIES.items():
@@ -81,12 +81,12 @@ def races(settings: Settings) -> Iterator[Race]:
 def _prepare(kit: Kit, known: str) -> None:
     """Have the kit know nothing but what it finds, or everything."""
     search = kit.context().search
-    if known == "no index":
+    if known == "cold":
         search.close()
         return
     kit.call("find", {"pattern": "*"})
-    if search.index is None or not search.index.wait_until_ready(SECONDS, indexed=True):
-        raise RuntimeError("there is no index")
+    if search.files is None or not search.files.wait_until_ready(SECONDS):
+        raise RuntimeError("the tree is not known")
 
 
 def raw(command: list[str], tree: Path, output: int) -> Callable[[], bytes]:

@@ -58,8 +58,8 @@ def _on(tree: Path, name: str, settings: Settings, size: int = 0) -> Iterator[Ra
             for _ in range(2):  # the second one has the tree watched
                 if not ask().ok:
                     raise RuntimeError(ask().text)
-            if (index := kit.context().search.index) is not None:
-                index.wait_until_ready(_READY, indexed=True)
+            if (files := kit.context().search.files) is not None:
+                files.wait_until_ready(_READY)
             yield race(about, "warm", ask)
             yield race(about, "after an edit", edited(file, ask))
 

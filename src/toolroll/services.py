@@ -168,7 +168,7 @@ class Services:
             self.capture.recover()
         self.recovered = [*self.journal.recover(), *self.git.recover()]
         warm = self._warm
-        own_search = partial(self._open_search, states)
+        own_search = self._open_search
         self.search: Search = _defer(closing, own_search) if warm is None else warm.search
         self.structure: Structure = _defer(closing, self._open_structure) if warm is None else warm.structure
         self.repo_maps: RepoMaps
@@ -218,11 +218,11 @@ class Services:
             partial(find_covering, self.state),
         )
 
-    def _open_search(self, states: dict[str, State]) -> Search:
+    def _open_search(self) -> Search:
         from toolroll.host.search.search_group import make_search
 
         how = {"limits": self.limits, "policy": self.guard.policy, "launcher": self.launcher}
-        return make_search(self.root, self.state, states, **how)
+        return make_search(self.root, **how)
 
     def _open_capture(self) -> Capture:
         from toolroll.host.capture.capture import Capture

@@ -1,4 +1,4 @@
-"""A lease: a kit on a fork of a frozen base, with limits, and with the base's index and listing."""
+"""A lease: a kit on a fork of a frozen base, with limits, and with the base's file table and listing."""
 
 from __future__ import annotations
 
@@ -51,35 +51,35 @@ class Lease(ForkedKit):
         services.root.stand_for(self._pool.prepared_at or base.workspace)
         if not self._upper and self._pool.lease_limits.disk_bytes is not None:
             self._copied = measure_disk(fork.path)
-        if self._pool.groups is not None or self._is_indexed:
+        if self._pool.groups is not None or self._is_listed:
             cast("Deferred", services.shell).open_by(self._open_shell)
-        if self._is_indexed:
+        if self._is_listed:
             cast("Deferred", services.search).open_by(self._open_search)
             cast("Deferred", services.capture).open_by(self._open_capture)
             services.git.start_from(self._pool.listing.git, NoVault)
 
     @property
-    def _is_indexed(self) -> bool:
+    def _is_listed(self) -> bool:
         """Whether what is known of the base is known of it."""
-        return bool(self._upper) and self._pool.index is not None
+        return bool(self._upper) and self._pool.files is not None
 
     def _make_wording(self, choice: str) -> DialectWording:
         has_more = self._added or self._pool._added
         return super()._make_wording(choice) if has_more else self._pool.wording(choice)
 
     def _open_search(self) -> Search:
-        from toolroll.host.fleet.lease_search import LeaseIndex
+        from toolroll.host.fleet.lease_files import LeaseFiles
         from toolroll.host.search.search import Search
 
         own, pool = self._services, self._pool
         made = Search(own.root, limits=self.limits, policy=self.policy, launcher=own.launcher)
-        made.index = LeaseIndex(pool.index, self._upper, pool.frozen_ns, pool.found) if pool.index is not None else None
+        made.files = LeaseFiles(pool.files, self._upper, pool.frozen_ns) if pool.files is not None else None
         return made
 
     def _open_shell(self) -> Shell:
         """The shell, which need not look for the repositories in the base again. With it comes the control group."""
         made = self._services.open_shell(self.dialect.profile.commands)
-        if self._is_indexed:
+        if self._is_listed:
             made.start_from(self._pool.launcher, self._upper)
         if self._pool.groups is not None:
             self._cgroup = self._pool.groups.open(cast("LeaseLimits", self.limits))

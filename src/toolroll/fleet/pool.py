@@ -25,14 +25,13 @@ from toolroll.steps import ConcurrencyLimit
 if TYPE_CHECKING:
     from toolroll.fleet.remote_lease import RemotePools
     from toolroll.forked_kit import ForkedKit
-    from toolroll.host.fleet.lease_search import FoundCandidates
     from toolroll.host.forks.fork import Fork
-    from toolroll.host.search.index.live import LiveIndex
+    from toolroll.host.search.live_files import LiveFiles
     from toolroll.host.settings import Settings
     from toolroll.host.shell.command_launcher import CommandLauncher
 
 _RECIPE_SECONDS = 3600.0
-_INDEX_SECONDS = 600.0
+_LIST_SECONDS = 600.0
 _COMMANDS_PER_CORE = 4  # at once in a process: more of them only take memory
 _MAX_SAID = 2_000
 
@@ -53,7 +52,6 @@ class PoolKit(Kit):
         self.at_once = ConcurrencyLimit(_COMMANDS_PER_CORE * (os.cpu_count() or 1))
         self.disk = DiskWatch()
         self.frozen_ns = time.time_ns()
-        self.found: FoundCandidates = {}
         self.wording = cache(self._make_wording)  # that of leases too
         self._why_no_groups = "its control group has no controller for cpu"
         of_calls = {name: value for name, value in limits.items() if name in Limits.__slots__}
@@ -111,16 +109,16 @@ class PoolKit(Kit):
             groups.close()
 
     def warm_up(self) -> None:
-        """Index and list the base, so that no lease waits for that."""
+        """List the base, so that no lease waits for that."""
         self.frozen_ns = time.time_ns()
-        if self.index is not None:
-            self.index.wait_until_complete(_INDEX_SECONDS)
+        if self.files is not None:
+            self.files.wait_until_ready(_LIST_SECONDS)
         _ = self.listing, self.launcher
 
     @property
-    def index(self) -> LiveIndex | None:
-        """The index of the base, if there is one."""
-        return self._services.search.index
+    def files(self) -> LiveFiles | None:
+        """The file table of the base, if there is one."""
+        return self._services.search.files
 
     @cached_property
     def launcher(self) -> CommandLauncher:
@@ -141,7 +139,7 @@ def freeze(
     token: CancelToken | None = None,
     **options: Any,
 ) -> FrozenCopy:
-    """A frozen copy, prepared, and indexed if it is used here; ToolError where that fails. The caller closes it.
+    """A frozen copy, prepared, and listed if it is used here; ToolError where that fails. The caller closes it.
 
     `token` ends the recipe.
     """
@@ -165,7 +163,7 @@ class Fleet:
 
     What is not given is as the user's configuration has it for the base.
 
-    The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and indexed. `limits` are
+    The `recipe`, commands that prepare the base, runs once in a copy, which is then frozen and listed. `limits` are
     those of each lease by name: `cpu_seconds`, `cpus`, `memory_bytes`, `disk_bytes`, `seconds`, and those of `Kit`.
     Further options are those of `Kit`. The `engine` says where leases are: "local", "ssh:host1,host2",
     "docker:container" or "kubectl:[namespace/]pod"; `problems` names what is wrong with single nodes.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _SETTINGS = {"servers": "language_servers"}  # options of Kit that have another name in the settings
 _OPTIONS = {"dialect", "mode", "policy", "tools", "servers", "mcp", "environment", "code_mode", "otel"}
 
-_READY_SECONDS = 900.0  # a worker indexes its base first, which may take 600 s
+_READY_SECONDS = 900.0  # a worker lists its base first, which may take 600 s
 _CLOSE_SECONDS = 300.0  # for a worker to remove its leases
 _MAX_UNREAD = 1_000  # reports of one order that its caller has not read yet: later ones are left out
 

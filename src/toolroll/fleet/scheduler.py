@@ -21,7 +21,7 @@ from toolroll.host.settings import Settings
 from toolroll.result import ToolError
 from toolroll.text.lines import counted
 
-_MAX_BASES = 32  # at once: each has its files, its index and worker processes of its own
+_MAX_BASES = 32  # at once: each has its files, its file table and worker processes of its own
 _WORKERS_PER_CORE = 2  # of a node, but each base has one at least
 
 OnProblem = Callable[[str, Literal["model", "base", "worker"]], None]

@@ -268,7 +268,7 @@ def test_a_tree_that_is_watched_is_told_as_it_is_now(structure, ctx, put, ws):
     put({"a.py": "def a(): pass\n", "sub/b.py": "def b(): pass\n", "c.png": b"\x89PNG"})
     settle()
     first = seen()
-    assert ctx.search.index.wait_until_ready(50)
+    assert ctx.search.files.wait_until_ready(50)
     assert seen() == first == [("a.py", ["a"]), ("sub/b.py", ["b"])]
     for number in range(5):  # quicker than the times of a file can tell
         put({"a.py": f"def a{number}(): pass\n"})

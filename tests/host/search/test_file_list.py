@@ -11,7 +11,7 @@ from toolroll.host.search.file_list import FileLists
 class Counting:
     """A search that counts how often it lists."""
 
-    index = None  # so that it is asked each time
+    files = None  # so that it is asked each time
 
     def __init__(self, search):
         self.search = search
@@ -109,7 +109,7 @@ def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch)
     settle()
     listed = folders.files(".")
     assert listed.stamps is None
-    assert ctx.search.index.wait_until_ready(50)
+    assert ctx.search.files.wait_until_ready(50)
     watched = folders.files(".")
     assert (watched.files, watched.whole) == (listed.files, True)
     assert [watched.stamps[path] for path in listed.files] == folders.stamps(listed.files)

@@ -131,7 +131,7 @@ def test_newest_first_and_by_path_among_equals(tmp_path: Path) -> None:
         assert listed(Scope(include=("[a-b]*",)), "*.py") == [python[1], python[3]]
 
 
-def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
+def test_hidden_and_ignored_files_are_left_out(tmp_path: Path) -> None:
     for name in (
         "a.py",
         "a.txt",
@@ -148,15 +148,9 @@ def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / ".gitignore").write_text("gone*\nout/\n")
     with Root(str(tmp_path)) as root, ground(root) as where:
-        left: list_files.Left = []
-        python = list_files.walk_folders(where, Scope(), left, lambda name: name.endswith(".py"))
+        python = list_files.walk_folders(where, Scope(), lambda name: name.endswith(".py"))
         assert sorted(folder + file.name for folder, files in python for file in files) == ["a.py", "in/c.py"]
-        assert sorted(left) == [(".b.py", "file"), (".f", "directory"), ("gone.py", "file"), ("out", "directory")]
-        left.clear()
-        assert sorted(list_files.list_paths(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
-        assert sorted(path for path, _ in left) == sorted(
-            [".b.py", ".b.txt", ".f", ".gitignore", "gone.py", "gone.txt", "out"]
-        )
+        assert sorted(list_files.list_paths(where, Scope())) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 from tests.launchers import LAUNCHER, beneath
 from toolroll.host.files.root import Root
 from toolroll.host.search import ripgrep
-from toolroll.host.search.query import BINARY, Candidates, Query, Scope, SearchRoot, SkippedFiles
+from toolroll.host.search.query import BINARY, Candidates, Query, Scope, SearchRoot
 from toolroll.host.search.ripgrep import Ripgrep, query_args, scope_args
 from toolroll.host.search.search import Search, Survey
 from toolroll.policy.limits import Limits
@@ -131,17 +131,13 @@ def test_where_to_look(scope: Scope, args: list[str], include: int, exclude: int
     assert (len(rest.include), len(rest.exclude)) == (include, exclude)
 
 
-def test_named_files_are_checked_unless_they_are_known_to_be_text(engine: Ripgrep, root: SearchRoot) -> None:
-    skipped = SkippedFiles(5)
-    unchecked = Candidates(["a.txt", "bin", "big", "wide.bin", "gone"], True, skipped=skipped)
+def test_named_files_are_checked(engine: Ripgrep, root: SearchRoot) -> None:
+    unchecked = Candidates(["a.txt", "bin", "big", "wide.bin", "gone"])
     assert list(engine.rows(root, Query("needle"), Scope(), unchecked)) == [("a.txt", 1, 1, b"needle one")]
-    assert (skipped.searched, skipped.too_big, skipped.binary) == (4, 1, ["bin", "wide.bin"])
-    known = Candidates(["a.txt", "big"], True, all_text=True)
-    assert len(list(engine.rows(root, Query("needle"), Scope(), known, stop_after=3))) == 4, "three lines of each file"
 
 
 def test_without_files_the_pattern_is_checked(engine: Ripgrep, root: SearchRoot) -> None:
-    assert list(engine.rows(root, Query("needle"), Scope(), Candidates([], True))) == []
-    assert list(engine.rows(root, Query("(a"), Scope(), Candidates(["bin"], True))) == [], "no file is left to search"
+    assert list(engine.rows(root, Query("needle"), Scope(), Candidates([]))) == []
+    assert list(engine.rows(root, Query("(a"), Scope(), Candidates(["bin"]))) == [], "no file is left to search"
     with pytest.raises(ToolError, match="not a valid regular expression"):
-        list(engine.rows(root, Query("(a"), Scope(), Candidates([], True)))
+        list(engine.rows(root, Query("(a"), Scope(), Candidates([])))

@@ -88,7 +88,7 @@ def test_a_link_to_a_file_is_found_and_one_that_leads_nowhere_is_named(kit, ws, 
     (ws / "dead.go").symlink_to("none")
     (ws / "folder.go").symlink_to("pkg")
     if known:
-        assert kit._services.search.index.wait_until_ready(10)
+        assert kit._services.search.files.wait_until_ready(10)
     found = kit.call("find", {"pattern": "*.go", "sort": "path", "exclude": ["c.go"]})
     shown, note = found.text.splitlines()[:-1], found.text.splitlines()[-1]
     assert shown == ["a.go", "link.go", "pkg/b.go", "pkg/up.go"]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from toolroll.host.runtime.state import State
 from toolroll.host.search.search import Search
 from toolroll.tools.search.grep import grep
 
@@ -138,65 +137,36 @@ def test_from_another_working_directory(kit):
     assert kit.call("grep", {"pattern": "helper", "path": "util.py"}, cwd="src").text == "src/util.py\n1:def helper():"
 
 
-def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, put, ws, tmp_path):
+def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, put, ws):
     put({f"many/f{n}.txt": "needle\n" * 5 for n in range(1500)})
     for n in range(1500):
         os.utime(ws / f"many/f{n}.txt", (n, n))
     put({"newest": b"needle\n\0"})
-    state = State(str(tmp_path / "kept"))
-    with (
-        closing(state),
-        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
-    ):
+    with closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, watch=True)) as search:
         search.find("*")
-        assert search.index.wait_until_ready(60)
+        assert search.files.wait_until_ready(60)
         found = grep.function(replace(ctx, search=search), pattern="ne", limit=10)
     assert (found.shown, found.status) == (10, "success")
     assert [row.path for row in found.rows] == ["many/f1499.txt"] * 5 + ["many/f1498.txt"] * 5
-    assert found.note == "(10 of more than 15 matches in more than 3 files shown (limit reached).)"
+    assert found.note == "(10 of more than 135 matches in more than 27 files shown (limit reached).)"
 
 
-def test_of_few_files_with_very_many_matches_the_newest_are_looked_at(ctx, put, ws, tmp_path):
-    put({f"many/f{n:02}.txt": f"needle {n}\n" * 100 for n in range(40)})
-    put({"odd": "needle\rin the middle\n" * 3, "last": "needle\n"})
-    for n in range(40):
-        os.utime(ws / f"many/f{n:02}.txt", (n, n))
-    os.utime(ws / "odd", (50, 50))
-    os.utime(ws / "last", (0, 0))
-    state = State(str(tmp_path / "kept"))
-    with (
-        closing(state),
-        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
-    ):
-        search.close()  # so that nothing is known of the tree
-        found = grep.function(replace(ctx, search=search), pattern="needle", path=".", limit=10)
-        everything = grep.function(replace(ctx, search=search), pattern="needle", path=".", output="count")
-    assert [row.path for row in found.rows] == ["odd"] * 3 + ["many/f39.txt"] * 7
-    assert found.note == "(10 of more than 14 matches in more than 2 files shown (limit reached).)"
-    assert (found.status, found.whole, everything.total, everything.files) == ("success", None, 4004, 42)
-
-
-def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws, tmp_path):
+def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws):
     put({f"new/f{n:03}.txt": "nothing\n" for n in range(260)})
     put({f"old/f{n:02}.txt": f"needle {n}\n" * 100 for n in range(40)})
     for n in range(40):
         os.utime(ws / f"old/f{n:02}.txt", (n, n))
-    state = State(str(tmp_path / "kept"))
-    with (
-        closing(state),
-        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
-    ):
+    with closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, watch=True)) as search:
         search.close()
         found = grep.function(replace(ctx, search=search), pattern="needle", limit=10)
     assert [row.path for row in found.rows] == ["old/f39.txt"] * 10
-    assert found.note == "(10 of more than 11 matches in more than 1 file shown (limit reached).)"
+    assert found.note == "(10 of more than 308 matches in more than 28 files shown (limit reached).)"
 
 
-def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):
+def test_of_few_files_none_is_searched_that_is_too_big(ctx, put):
     put({"big.txt": "needle\n" * 100, "small.txt": "thread\n"})
-    state, limits = State(str(tmp_path / "kept")), replace(ctx.limits, search_bytes=200)
-    with closing(state), closing(Search(ctx.files.root, limits=limits, launcher=ctx.launcher, state=state)) as search:
-        search.close()
+    limits = replace(ctx.limits, search_bytes=200)
+    with closing(Search(ctx.files.root, limits=limits, launcher=ctx.launcher)) as search:
         found = [grep.function(replace(ctx, search=search), pattern=word) for word in ("thread", "needle")]
     assert [str(one) for one in found] == ["small.txt\n1:thread", "No matches."]
     assert "1 too big" in found[1].note

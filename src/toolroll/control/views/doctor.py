@@ -26,13 +26,10 @@ def list_facts(kit: Kit) -> dict[str, Any]:
 
 
 def collect_facts(workspace: str) -> list[Fact]:
-    """All facts: about the machine, the configuration, plugins and the search index."""
+    """All facts: about the machine, the configuration and plugins."""
     from toolroll import __version__
-    from toolroll.host.search.index.live import describe_index
 
     found = facts(workspace, __version__)
-    after = next(at for at, fact in enumerate(found, 1) if fact.section == "search")
-    found.insert(after, Fact("search", "index", *describe_index(workspace)))
     found[3:3] = _check_configuration(workspace)
     return found
 

@@ -189,6 +189,8 @@ class Structure:
     ) -> StructureScan[T]:
         scan: StructureScan[T] = StructureScan()
         left = self._limits.search_seconds
+        if token is not None:
+            token.check()  # where everything is known, nothing below would
         deadline = time.monotonic() + (left if token is None else min(left, _SHARE * token.remaining()))
         listed, stamps = self._list(scope, holds, scan, token)
         if scope.include:

@@ -68,8 +68,6 @@ class Walk:
         self._excludes = excludes
         self.unreadable = 0
         """Folders that could not be entered."""
-        self.left: list[tuple[str, Kind]] | None = None
-        """If set to a list: the files and folders that were passed over as hidden or ignored."""
 
     def __iter__(self) -> Iterator[WalkEntry]:
         todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []
@@ -119,8 +117,6 @@ class Walk:
             hidden = entry.name.startswith(".") and not self._hidden
             if not hidden and not self._is_ignored(entry.name, where, kind, chain):
                 yield WalkEntry(where, kind, entry, fd)
-            elif self.left is not None:
-                self.left.append((where, kind))
 
     def _is_ignored(self, name: str, path: str, kind: Kind, chain: Chain) -> bool:
         folder = kind == "directory"

@@ -1,4 +1,4 @@
-"""File lists of folders: by the live index where it knows the tree, else by a search."""
+"""File lists of folders: by the live file table where it knows the tree, else by a search."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class FileLists:
         return made
 
     def _watched(self, path: str) -> FileList | None:
-        """The list by the live index, the same object while nothing changes; None if it does not know the tree."""
-        index = self._search.index
-        if index is None:
+        """The list by the live file table, the same object while nothing changes; None if it does not know the tree."""
+        live = self._search.files
+        if live is None:
             return None
         fd = self._root.folder(path)
         try:
             parts = self._root.real(fd)
         finally:
             os.close(fd)
-        found = index.list_newest(Scope(path), parts, _EVERY)
+        found = live.list_newest(Scope(path), parts, _EVERY)
         if found is None:
             return None
         before = self._seen.get(path)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.search.in_process import MAX_FILES, InProcess, LineMatcher
 from toolroll.host.search.list_files import list_aged
 from toolroll.host.search.query import BINARY, Candidates, GrepRow
 from toolroll.text.search import globs
@@ -22,7 +21,7 @@ _MAX_NAMED = 2_500  # files that ripgrep is given by name; more of them it finds
 _MIN_PROBED = 1_000  # files in a tree whose newest are worth a look before the walk
 _PLENTY = 3_000  # matching lines of a walk after which a caller with a limit gets the newest files only
 _FIRST, _GROWTH = 4, 8  # files in the first batch for a caller with a limit, and how much larger the next one is
-_FIRST_HERE, _GROWTH_HERE = 16, 2  # the same for the in-process engine, which starts no program
+_FIRST_SORTED = 256  # of many files, those that are sorted at once: sorting all takes long
 _MAX_ROWS_PER_MATCH = 5  # lines of context and the match, on average
 
 
@@ -32,7 +31,6 @@ class SearchStep:
 
     candidates: Candidates | None
     """The files to search; None for all files in scope, which the engine finds by itself."""
-    in_process: bool = False
     max_matches: int | None = None
     """More matching lines than these are more than the caller needs."""
     covers_all: bool = False
@@ -44,41 +42,31 @@ Newest = Callable[[], Iterable[Candidates]]
 
 
 def plan(
-    candidates: Candidates | None, limit: int | None, list_newest: Newest, *, simple: bool, must_list: bool = False
+    newest: Candidates | None, limit: int | None, list_newest: Newest, *, must_list: bool = False
 ) -> Iterator[SearchStep]:
     """The steps of a search, in order; the caller stops when it has enough.
 
-    `simple`: the in-process engine can match the query. `must_list`: the engine's own walk cannot be trusted. With a
+    `newest`: the files in scope, where they are known. `must_list`: the engine's own walk cannot be trusted. With a
     `limit`, the newest files come first, and a step that covers all is given up for them if too much matches.
     """
-    plenty = None if limit is None else max(_PLENTY, 2 * limit)
-    if candidates is not None and candidates.complete and candidates.newest_first:
-        if limit is not None or len(candidates.files) <= _MAX_NAMED:
-            yield from _batches(candidates, limit, simple)
-            return
-        yield SearchStep(None, covers_all=True)
-    elif candidates is not None and candidates.complete:
-        yield SearchStep(candidates, simple, plenty, covers_all=True)
-    elif not must_list:
-        if limit is not None and candidates is not None and len(candidates.files) > _MIN_PROBED:
-            yield SearchStep(candidates.part(0, _FIRST * _GROWTH), simple, limit)
-        yield SearchStep(None, max_matches=plenty, covers_all=True)
+    if not must_list:
+        if limit is not None and newest is not None and len(newest.files) > _MIN_PROBED:
+            yield SearchStep(newest.part(0, _FIRST * _GROWTH), limit)
+        yield SearchStep(None, None if limit is None else max(_PLENTY, 2 * limit), covers_all=True)
     if limit is not None or must_list:
         for part in list_newest():
-            yield from _batches(part, limit, simple)
+            yield from _batches(part, limit)
 
 
-def _batches(candidates: Candidates, limit: int | None, simple: bool) -> Iterator[SearchStep]:
+def _batches(candidates: Candidates, limit: int | None) -> Iterator[SearchStep]:
     """Named files in batches: small ones first for a caller with a limit."""
-    total = len(candidates.files)
-    first, growth = (_FIRST_HERE, _GROWTH_HERE) if simple else (_FIRST, _GROWTH)
-    size, at = first if limit is not None and total > first else _MAX_NAMED, 0
-    if not total and not simple:
+    total, at = len(candidates.files), 0
+    size = _FIRST if limit is not None and total > _FIRST else _MAX_NAMED
+    if not total:
         yield SearchStep(candidates)  # so that ripgrep checks the pattern
     while at < total:
-        batch = candidates.part(at, at + size)
-        yield SearchStep(batch, simple and len(batch.files) <= MAX_FILES, limit)
-        at, size = at + size, min(growth * size, _MAX_NAMED)
+        yield SearchStep(candidates.part(at, at + size), limit)
+        at, size = at + size, min(_GROWTH * size, _MAX_NAMED)
 
 
 class HitCollector:
@@ -128,27 +116,25 @@ class GrepRun:
     root: SearchRoot
     query: Query
     scope: Scope
-    candidates: Candidates | None
-    matcher: LineMatcher | None
-    """For the in-process engine; None if the query is not for it."""
+    newest: Candidates | None
+    """The files in scope, where they are known."""
     listed_all: bool = True
 
     def collect(self, limit: int | None) -> tuple[dict[str, list[GrepRow]], Stopped | None]:
         """The rows of each file with a match, and why the search stopped early; with a `limit`, of the newest files."""
-        if self.root.is_file or (self.candidates is None and self.engine().name != "ripgrep"):
+        if self.root.is_file or (self.newest is None and self.engine().name != "ripgrep"):
             limit = None  # the engine finds its files by itself
         hits, stopped = self._run(limit)
         return hits, stopped if self.listed_all else "time"
 
     def _run(self, limit: int | None) -> tuple[dict[str, list[GrepRow]], Stopped | None]:
-        quick = InProcess(self.matcher, self.engine, self.limits.search_bytes) if self.matcher else None
-        steps = plan(self.candidates, limit, self._list_newest, simple=quick is not None, must_list=self._must_list())
+        steps = plan(self.newest, limit, self._list_newest, must_list=self._must_list())
         collector, restart = HitCollector(self.root, self.limits), False
         for step in steps:
             if step.covers_all or restart:
                 collector = HitCollector(self.root, self.limits, step.max_matches if step.covers_all else None)
             try:
-                with closing(self._rows(step, quick)) as rows:
+                with closing(self._rows(step)) as rows:
                     fits = collector.take(rows)
             except TimeoutError:
                 return collector.hits, "time"
@@ -161,32 +147,29 @@ class GrepRun:
                 return collector.hits, "limit"
         return collector.hits, None
 
-    def _rows(self, step: SearchStep, quick: InProcess | None) -> Generator[Hit, None, None]:
-        engine = quick if quick is not None and step.in_process else self.engine()
+    def _rows(self, step: SearchStep) -> Generator[Hit, None, None]:
         most = step.max_matches
         if step.candidates is not None:  # one more than the collector takes, so that it notices
             most = (self.limits.search_rows if most is None else most) + 1
-        return engine.rows(self.root, self.query, self.scope, step.candidates, most)
+        return self.engine().rows(self.root, self.query, self.scope, step.candidates, most)
 
     def _must_list(self) -> bool:
         """Whether ripgrep would have to walk the tree, and read its ignore files in another way than git."""
-        known = self.candidates is not None and self.candidates.complete
-        if known or self.root.is_file or self.scope.ignored or self.engine().name != "ripgrep":
+        if self.root.is_file or self.scope.ignored or self.engine().name != "ripgrep":
             return False
         return ignore.needs_own_walk(self.root.fd)
 
     def _list_newest(self) -> Iterator[Candidates]:
         """All files in scope, newest first: a few at once, and the rest when they are wanted, as sorting takes long."""
-        known = self.candidates
-        if known is not None and known.files and known.newest_first:
-            yield replace(known, complete=True)
+        if self.newest is not None and self.newest.files:
+            yield self.newest
             return
         aged, self.listed_all = list_aged(self.root, self.scope, globs.compile("**"))
         aged = [one for one in aged if one[2] <= self.limits.search_bytes]
-        first = nsmallest(MAX_FILES, aged)
-        yield Candidates([path for _, path, _ in first], True)
+        first = nsmallest(_FIRST_SORTED, aged)
+        yield Candidates([path for _, path, _ in first])
         if len(aged) > len(first):
-            yield Candidates([path for _, path, _ in sorted(aged)[len(first) :]], True)
+            yield Candidates([path for _, path, _ in sorted(aged)[len(first) :]])
 
 
 def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:

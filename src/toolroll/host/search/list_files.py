@@ -8,21 +8,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extend_rules, is_ignored, kind_of
-from toolroll.host.search.query import Candidates, Scope, SearchRoot, SkippedFiles
+from toolroll.host.files.walk import FOLDER, Chain, enter, extend_rules, is_ignored
+from toolroll.host.search.query import Scope, SearchRoot
 
 if TYPE_CHECKING:
     from toolroll.text.search.globs import Matcher
 
 Aged = tuple[int, str, int]
 """A file: age (less is newer), path relative to the searched folder, size. The newest sorts first."""
-LeftOut = list[tuple[str, Kind]]
-"""Hidden and ignored files and folders."""
 Files = list[os.DirEntry[str]]
 """All entries of a folder that are no folders: links and pipes too."""
 ByName = Callable[[str], object]
@@ -37,10 +33,10 @@ _CLOSED = -1
 _ENTRIES_PER_CHECK = 200  # entries between two looks at the clock
 
 
-def list_paths(root: SearchRoot, scope: Scope, left: LeftOut | None = None) -> Iterator[str]:
-    """The path of every regular file in scope. `left` is as in `walk_folders`."""
+def list_paths(root: SearchRoot, scope: Scope) -> Iterator[str]:
+    """The path of every regular file in scope."""
     wanted = scope.filter()
-    for folder, files in walk_folders(root, scope, left):
+    for folder, files in walk_folders(root, scope):
         paths = [folder + entry.name for entry in files if entry.is_file(follow_symlinks=False)]
         yield from filter(wanted.includes, paths) if wanted.include else paths
 
@@ -57,25 +53,13 @@ def list_aged(
         asked.append(scope.filter().includes)
     whole = True
     try:
-        for folder, files in walk_folders(root, scope, None, by_name):
+        for folder, files in walk_folders(root, scope, by_name):
             meant = [one for one in files if all(test(folder + one.name) for test in asked)] if asked else files
             if meant:
                 _add(found, folder, meant, links)
     except TimeoutError:
         whole = False
     return found, whole
-
-
-def list_small_tree(root: SearchRoot, scope: Scope, max_files: int) -> Candidates | None:
-    """All files in scope, in no order; None if they are more than `max_files`, or a folder cannot be read."""
-    root, left = replace(root), LeftOut()
-    try:
-        files = list(islice(list_paths(root, scope, left), max_files + 1))
-    except TimeoutError:
-        return None
-    if len(files) > max_files or root.unreadable:
-        return None
-    return Candidates(files, True, newest_first=False, skipped=SkippedFiles(len(files), left_out=left))
 
 
 def _add(found: list[Aged], folder: str, files: Files, links: list[str] | None) -> None:
@@ -90,16 +74,13 @@ def _add(found: list[Aged], folder: str, files: Files, links: list[str] | None) 
             links.append(folder + entry.name)
 
 
-def walk_folders(
-    root: SearchRoot, scope: Scope, left: LeftOut | None = None, by_name: ByName | None = None
-) -> Iterator[tuple[str, Files]]:
+def walk_folders(root: SearchRoot, scope: Scope, by_name: ByName | None = None) -> Iterator[tuple[str, Files]]:
     """Each folder in scope, parents first, with its files; their entries are valid until the next folder.
 
     Only files that `by_name` wants; `scope.include` is left to the caller. A path is empty or ends in a slash; bytes
-    that are not UTF-8 are lone surrogates. Counts unreadable folders in `root`, adds hidden and ignored entries to
-    `left`.
+    that are not UTF-8 are lone surrogates. Counts unreadable folders in `root`.
     """
-    reader = _Reader(root, scope, left, by_name)
+    reader = _Reader(root, scope, by_name)
     way: list[_Level] = [(os.dup(root.fd), "", reader.above, [] if scope.depth == 0 else ["."])]
     try:
         while way:
@@ -133,10 +114,9 @@ def walk_folders(
 class _Reader:
     """Reads folders, and leaves out what is not in scope."""
 
-    def __init__(self, root: SearchRoot, scope: Scope, left: LeftOut | None, by_name: ByName | None) -> None:
+    def __init__(self, root: SearchRoot, scope: Scope, by_name: ByName | None) -> None:
         self.passed = _ENTRIES_PER_CHECK
         """Entries since the last look at the clock."""
-        self._left = left
         self._by_name = by_name
         self._top = root.fd
         self._hidden = scope.hidden
@@ -183,8 +163,6 @@ class _Reader:
             files += [entry for entry in dotted if self._is_file(entry)]
         if held[1] is not None or self._picks:
             inner, files = self._in_scope(path, held, inner, files)
-        if self._left is not None and len(entries) > len(inner) + len(files):
-            self._left += self._passed(path, entries, {*inner, *(entry.name for entry in files)})
         return (fd, path, held, inner), files
 
     def _extended(self, held: _Held, fd: int, path: str, dotted: Files) -> _Held:
@@ -215,14 +193,3 @@ class _Reader:
     def _is_file(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry is no folder and its name is wanted."""
         return not entry.is_dir(follow_symlinks=False) and (self._by_name is None or bool(self._by_name(entry.name)))
-
-    def _passed(self, path: str, entries: Files, kept: set[str]) -> Iterator[tuple[str, Kind]]:
-        """The entries of a folder that are left out and could be searched."""
-        for entry in entries:
-            kind = None if entry.name in kept else kind_of(entry)
-            if kind is None or (entry.name == ".git" and kind == "directory"):
-                continue
-            if kind != "directory" and not self._is_file(entry):
-                continue
-            if not self._is_excluded(path + entry.name):
-                yield path + entry.name, kind

@@ -13,7 +13,7 @@ from toolroll.host.files import ignore
 from toolroll.host.files.file_ops import FileInfo, FileOps, OpsRoot, make_status
 from toolroll.host.files.walk import Chain, WalkEntry, is_ignored
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.search.query import FileEntry, Scope, SearchRoot, Stopped, Survey
+from toolroll.host.search.query import FileEntry, Query, Scope, SearchRoot, Stopped, Survey
 from toolroll.host.search.search import Search, Wanted, find_deadline
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class OpsSearchRoot(SearchRoot):
 
 
 class OpsSearch(Search):
-    """Searches by operations, without an index."""
+    """Searches by operations; nothing is watched."""
 
     _root: OpsRoot
 
@@ -131,7 +131,7 @@ class OpsSearch(Search):
         entries, stopped = self._matching(root, scope, kind, matcher)
         return sorted(entries, key=lambda one: (-one.mtime, one.path)), len(entries), "", stopped, []
 
-    def _report_grep(self, root: SearchRoot, _query: Any, scope: Scope, *_: Any) -> Survey:
+    def _report_grep(self, root: SearchRoot, query: Query, scope: Scope, *, is_empty: bool) -> Survey:  # noqa: ARG002
         return _survey(root, scope, "file")
 
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, _matcher: Any) -> Survey:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from toolroll.host.files.reader import read_all
-from toolroll.host.search.in_process import with_context
 from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -104,7 +103,7 @@ class _Pattern:
         """Line, column and text of the matching lines and of their context."""
         data = self.readable(data)
         found = dict(self.matches(data, root))
-        return with_context(data, found, self._query.before, self._query.after) if found else iter(())
+        return _add_context(data, found, self._query.before, self._query.after) if found else iter(())
 
     def matches(self, data: bytes, root: SearchRoot) -> Iterator[tuple[int, int]]:
         """Line and column of each line with a match, in order."""
@@ -164,3 +163,13 @@ def _to_utf8(data: bytes) -> bytes:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _add_context(data: bytes, columns: Mapping[int, int], before: int, after: int) -> Iterator[tuple[int, int, bytes]]:
+    """Line, column and bytes of the matching lines, given by line and column, and of those around them."""
+    lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
+    for line in columns:
+        start = max(shown + 1, line - before)
+        shown = max(shown, min(len(lines), line + after))
+        for number in range(start, shown + 1):
+            yield number, columns.get(number, 0), lines[number - 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from toolroll.host.files.openat import Opener, walk
@@ -158,34 +158,15 @@ class FindResult:
     """All paths, one per line, if there are more than the entries asked for."""
 
 
-@dataclass(slots=True)
-class SkippedFiles:
-    """Files that a search does not look into, for its report. All paths are relative to the searched folder."""
-
-    searched: int
-    """How many files are searched, binary ones included."""
-    too_big: int = 0
-    binary: list[str] = field(default_factory=list)
-    """Binary files that can match."""
-    left_out: list[tuple[str, Kind]] = field(default_factory=list)
-    """Hidden and ignored entries; a folder stands for all that is in it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Files to search in one folder. All paths are relative to that folder."""
+    """Files to search in one folder, newest first, relative to it. Each is checked before ripgrep takes it for text."""
 
     files: Sequence[str]
-    complete: bool
-    """No other file can match, so that no engine has to walk the tree. Else this only lists the newest files."""
-    newest_first: bool = True
-    all_text: bool = False
-    """No file is binary or too big. Else each must be checked before it goes to an engine that takes all for text."""
-    skipped: SkippedFiles | None = None
 
     def part(self, start: int, end: int) -> Candidates:
         """Some of these files."""
-        return replace(self, files=self.files[start:end])
+        return Candidates(self.files[start:end])
 
 
 @dataclass(slots=True)

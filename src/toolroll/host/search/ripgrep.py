@@ -12,7 +12,7 @@ from typing import Literal
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.search.in_process import SEARCHABLE, classify_file
+from toolroll.host.search.file_kind import SEARCHABLE, classify_file
 from toolroll.host.search.query import BINARY, Candidates, Hit, Query, Scope, SearchRoot, is_hidden
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -124,7 +124,7 @@ class Ripgrep:
         stop_after: int | None = None,
     ) -> Generator[Hit, None, None]:
         if candidates is not None:
-            files = candidates.files if candidates.all_text else self._text_files(root, candidates)
+            files = self._text_files(root, candidates)
             if files or not candidates.files:  # without any file, ripgrep still checks the pattern
                 yield from self._read(root, query, scope, _file_args(files, stop_after), _wants_any, files)
         elif root.is_file:
@@ -135,14 +135,9 @@ class Ripgrep:
             yield from self._read(root, query, scope, where, wants)
 
     def _text_files(self, root: SearchRoot, candidates: Candidates) -> list[str]:
-        """Those files that are neither binary nor too big nor gone. Notes the others in `candidates.skipped`."""
-        kinds = {path: classify_file(root, path, self._limits.search_bytes) for path in candidates.files}
-        if candidates.skipped is not None:
-            too_big = sum(kind == "too big" for kind in kinds.values())
-            candidates.skipped.too_big += too_big
-            candidates.skipped.searched -= too_big
-            candidates.skipped.binary += [path for path, kind in kinds.items() if kind == "binary"]
-        return [path for path, kind in kinds.items() if kind in SEARCHABLE]
+        """Those files that are neither binary nor too big nor gone."""
+        most = self._limits.search_bytes
+        return [path for path in candidates.files if classify_file(root, path, most) in SEARCHABLE]
 
     def _read(
         self,

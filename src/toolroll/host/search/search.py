@@ -15,8 +15,7 @@ from toolroll.host.files import ignore
 from toolroll.host.files.openat import PATH
 from toolroll.host.runtime.launcher import AccessRules, Launcher, folder_path
 from toolroll.host.search.grep import GrepRun
-from toolroll.host.search.in_process import MAX_FILES, MAX_FIRST_FILES, LineMatcher, compile_matcher
-from toolroll.host.search.list_files import list_aged, list_paths, list_small_tree
+from toolroll.host.search.list_files import list_aged, list_paths
 from toolroll.host.search.query import (
     Candidates,
     CountingEngine,
@@ -27,7 +26,6 @@ from toolroll.host.search.query import (
     Query,
     Scope,
     SearchRoot,
-    SkippedFiles,
     Sort,
     Stopped,
     Survey,
@@ -43,8 +41,7 @@ from toolroll.text.search import globs
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.state import State
-    from toolroll.host.search.index.live import LiveIndex, NewestFiles
+    from toolroll.host.search.live_files import LiveFiles, NewestFiles
     from toolroll.text.edit.replace import Expression
 
 __all__ = ["FileEntry", "FindResult", "GrepResult", "GrepRow", "Query", "Scope", "Search", "Survey"]
@@ -67,24 +64,23 @@ class Search:
         policy: Policy | None = None,
         launcher: Launcher,
         program: str | None = "auto",
-        state: State | None = None,
+        watch: bool = False,
         name: str = "",
     ) -> None:
         """`program` is the path of ripgrep; "auto" lets the launcher find it, None searches in Python.
 
-        With `state`, an index is kept there between searches, and the caller must call `close`. `name` is that of a
+        With `watch`, the files are listed once and watched, and the caller must call `close`. `name` is that of a
         further root, which the policy's rules know its paths by.
         """
         self._name = name
         self._root = root
         self._limits = limits
         self._launcher = launcher
-        self.index = None if state is None else _live_index(root, state, limits, launcher)
+        self.files = _open_live_files(root) if watch else None
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
         self._engine: CountingEngine | None = None
-        self._large: set[tuple[str, ...]] = set()
 
     def of(self, root: Root, path: str) -> tuple[Search, str]:
         """The search beneath a root, this one or another with the same settings, and the path there."""
@@ -130,9 +126,9 @@ class Search:
         return judge_path(parts, Effect.READ, policy).decision != "deny"
 
     def close(self) -> None:
-        """End the background work on the index."""
-        if self.index is not None:
-            self.index.close()
+        """End the background work."""
+        if self.files is not None:
+            self.files.close()
 
     def grep(
         self,
@@ -150,21 +146,18 @@ class Search:
         scope = self._checked(scope)
         with self._open_root(scope, token) as root:
             scope = self._without_hidden(scope, root)
-            matcher, candidates = self._candidates(root, query, scope)
-            run = GrepRun(self.engine, self._limits, root, query, scope, candidates, matcher)
+            newest_files = self._newest(root, scope)
+            run = GrepRun(self.engine, self._limits, root, query, scope, newest_files)
             newest = sort == "modified" and self._policy is None  # a policy may drop some of the newest
             hits, stopped = run.collect(limit if newest else None)
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
-            if self.index is not None and not root.is_file and not self._root.trust.hides:
-                self.index.update_in_background()  # after the search, so that it does not compete with it
+            if self.files is not None and not root.is_file and not self._root.trust.hides:
+                self.files.read_in_background()  # after the search, so that it does not compete with it
             survey = None
-            reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
-            skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
-            if reports:
-                survey = self._report_grep(root, query, scope, matcher, skipped)
-                survey.other_case = not rows and stopped is None and self._matches_other_case(root, query, scope)
+            if not rows or stopped == "time" or (stopped == "rows" and limit is None):
+                survey = self._report_grep(root, query, scope, is_empty=not rows and stopped is None)
             return GrepResult(
                 rows=rows,
                 matches=sum([row.column > 0 for row in rows]),
@@ -263,19 +256,11 @@ class Search:
                 found.append(FileEntry(root.shown(path), "link", about.st_size, about.st_mtime_ns))
         return found, dead
 
-    def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
-        """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
-        if root.is_file or self._root.trust.hides:
-            return None, None
-        matcher = compile_matcher(query)
-        if self.index is None:
-            return matcher, None
-        found = self.index.candidates(query, scope, root.parts)
-        if found is None and matcher is not None and root.parts not in self._large:
-            found = list_small_tree(root, scope, MAX_FIRST_FILES if self._engine is None else MAX_FILES)
-            if found is None:
-                self._large.add(root.parts)  # it is never wrong to let ripgrep search it
-        return matcher, found
+    def _newest(self, root: SearchRoot, scope: Scope) -> Candidates | None:
+        """The files in scope, newest first, if the tree is known."""
+        if root.is_file or self._root.trust.hides or self.files is None:
+            return None
+        return self.files.candidates(scope, root.parts)
 
     def _matching(
         self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher
@@ -290,33 +275,20 @@ class Search:
         return entries, None
 
     def _known(self, first: int | None, root: SearchRoot, scope: Scope, matcher: globs.Matcher) -> NewestFiles | None:
-        """The newest files by the index, if it knows the tree."""
-        if self.index is None:
+        """The newest files, if the tree is known."""
+        if self.files is None:
             return None
-        found = self.index.first_files(first, self._limits.search_rows, scope, root.parts, matcher)
-        self.index.update_in_background()
+        found = self.files.first_files(first, self._limits.search_rows, scope, root.parts, matcher)
+        self.files.read_in_background()
         return found
 
-    def _report_grep(
-        self, root: SearchRoot, query: Query, scope: Scope, matcher: LineMatcher | None, skipped: SkippedFiles | None
-    ) -> Survey:
+    def _report_grep(self, root: SearchRoot, query: Query, scope: Scope, *, is_empty: bool) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
         soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
-        return report_grep(self.engine(), soon, query, scope, matcher, skipped, self._limits.search_bytes)
-
-    def _matches_other_case(self, root: SearchRoot, query: Query, scope: Scope) -> bool:
-        """Whether anything matches if case is ignored."""
-        if query.ignore_case or query.pattern.lower() == query.pattern.upper():
-            return False
-        from toolroll.host.search.skipped import SECONDS
-
-        query = replace(query, ignore_case=True)
-        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
-        matcher, candidates = self._candidates(soon, query, scope)
-        run = GrepRun(self.engine, self._limits, soon, query, scope, candidates, matcher)
-        hits, _ = run.collect(1 if self._policy is None else None)
-        return any(self.may_read(found[0].path) for found in hits.values())
+        return report_grep(
+            self.engine(), soon, query, scope, self._limits.search_bytes, is_empty=is_empty, may_read=self.may_read
+        )
 
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
@@ -396,10 +368,10 @@ class Search:
         return f"/{rest}"
 
 
-def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) -> LiveIndex | None:
-    from toolroll.host.search.index.live import LiveIndex, is_off
+def _open_live_files(root: Root) -> LiveFiles:
+    from toolroll.host.search.live_files import LiveFiles
 
-    return None if is_off() else LiveIndex(root, state, limits.search_bytes, launcher)
+    return LiveFiles(root)
 
 
 def find_deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:

@@ -15,17 +15,16 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.state import State
 
 _EVERYWHERE = Scope()
 
 
-def make_search(root: Root, state: State, states: Mapping[str, State], **how: Any) -> Search:
-    """The search of a workspace; `states` are the state folders of its further roots."""
+def make_search(root: Root, **how: Any) -> Search:
+    """The search of a workspace of one root or several."""
     if not isinstance(root, RootGroup):
-        return Search(root, state=state, **how)
-    others = {name: Search(root.others[name], state=one, name=name, **how) for name, one in states.items()}
-    return SearchGroup(root, others, state=state, **how)
+        return Search(root, watch=True, **how)
+    others = {name: Search(other, watch=True, name=name, **how) for name, other in root.others.items()}
+    return SearchGroup(root, others, watch=True, **how)
 
 
 class SearchGroup(Search):
@@ -115,7 +114,7 @@ Found = TypeVar("Found", GrepResult, FindResult)
 
 
 def _named(name: str, found: Found) -> Found:
-    """The result of a further root, with paths as the workspace has them; its own entries may be those of an index."""
+    """The result of a further root, with paths as the workspace has them; its own entries may be shared."""
     if isinstance(found, GrepResult):
         found.rows = [replace(one, path=f"{name}/{one.path}") for one in found.rows]
         return found

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, cast
 
-from toolroll.host.files.walk import Kind, Walk, enter
-from toolroll.host.search.in_process import MAX_FILES, LineMatcher, is_text, read_text
+from toolroll.host.search.file_kind import is_binary
 from toolroll.host.search.list_files import list_paths
-from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, SkippedFiles, Survey, is_hidden
+from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, Survey, is_hidden
 from toolroll.text.search.file_types import TEXT_DOCUMENTS
 from toolroll.text.search.skipped import DOCUMENT
-
-if TYPE_CHECKING:
-    from toolroll.host.search.ripgrep import Ripgrep
 
 SECONDS = 2.0
 """What a report may take on top of the search itself."""
@@ -30,140 +25,88 @@ def report_grep(
     root: SearchRoot,
     query: Query,
     scope: Scope,
-    matcher: LineMatcher | None,
-    skipped: SkippedFiles | None,
     max_bytes: int,
+    *,
+    is_empty: bool,
+    may_read: Callable[[str], bool],
 ) -> Survey:
-    """The report of a content search: by the `skipped` files if they are known, or by a search."""
-    if engine.name == "ripgrep" and not root.unreadable and skipped is not None:
-        report = _report_known(cast("Ripgrep", engine), root, query, scope, matcher, skipped, max_bytes)
-        if report is not None:
-            return report
-    return _report_by_search(engine, root, query, scope, max_bytes)
+    """The report of a content search, by one scan of all files: hidden, ignored and binary ones too.
 
-
-def _report_by_search(engine: CountingEngine, root: SearchRoot, query: Query, scope: Scope, max_bytes: int) -> Survey:
-    """Search once more in all files, hidden and ignored ones too, and then in binary files."""
-    survey, binary = Survey(), 0
+    If the answer `is_empty`, the scan ignores case, and the few files that it names are looked at once more.
+    """
+    survey = Survey()
     try:
         before = root.unreadable
         inside = {""} if root.is_file else set(list_paths(root, scope))
         _note_unreadable(survey, root.unreadable - before)
-        left = set(inside)
-        for path, count in engine.counts(root, query, wide(scope)):
-            if path in inside:
-                left.discard(path)
-                survey.searched += 1
-            else:
-                _add(survey, _reason(path), count)
-        small = [path for path in left if _size(root, path) <= max_bytes]
-        if small:
-            only = small if len(small) <= _MAX_NAMED and not root.is_file else None
-            for path, count in engine.counts(root, query, scope, binary=True, only=only):
-                if path in left:
-                    left.discard(path)
-                    survey.searched += 1
-                    _set_aside_documents(survey, [path])
-                    binary += count
+        counts = _count_everywhere(engine, root, replace(query, ignore_case=True) if is_empty else query, scope)
+        left, matched = _note_scanned(survey, root, counts, inside)
+        exact = matched if query.ignore_case or not is_empty else _count_again(engine, root, query, scope, matched)
+        for path, count in exact.items():
+            kind = "binary" if _is_binary(root, path) else "" if path in inside else _reason(path)
+            if kind and (path in inside or kind != "binary"):
+                survey.elsewhere[kind] = survey.elsewhere.get(kind, 0) + count
+        others = (path for path in matched.keys() & inside - exact.keys() if may_read(root.shown(path)))
+        survey.other_case = is_empty and any(not _is_binary(root, path) for path in others)
         for path in left:
             _add(survey, "too big" if _size(root, path) > max_bytes else "unreadable", 0)
     except TimeoutError:
         survey.complete = False
-    if binary:
-        survey.elsewhere["binary"] = binary
     return survey
 
 
-def _report_known(
-    engine: Ripgrep,
-    root: SearchRoot,
-    query: Query,
-    scope: Scope,
-    matcher: LineMatcher | None,
-    skipped: SkippedFiles,
-    max_bytes: int,
-) -> Survey | None:
-    """Search only the skipped files; None if there are too many."""
-    survey = Survey(skipped.searched, {"too big": skipped.too_big} if skipped.too_big else {})
-    _set_aside_documents(survey, skipped.binary)
-    if scope.skip or scope.depth is not None or max(len(skipped.left_out), len(skipped.binary)) > _MAX_NAMED:
-        return None
-    counter = _Counter(root, scope, matcher, max_bytes)
+def _count_everywhere(
+    engine: CountingEngine, root: SearchRoot, query: Query, scope: Scope
+) -> Iterator[tuple[str, int]]:
+    return engine.counts(root, query, wide(scope), binary=True)
+
+
+def _note_scanned(
+    survey: Survey, root: SearchRoot, counts: Iterable[tuple[str, int]], inside: set[str]
+) -> tuple[set[str], dict[str, int]]:
+    """Note the files that were scanned; returns those in scope that were not, and the matching lines of each file."""
+    left, matched = set(inside), dict[str, int]()
+    for path, count in counts:
+        if count:
+            matched[path] = count
+        if path not in inside:
+            _add(survey, _reason(path), 0)
+            continue
+        left.discard(path)
+        is_document = path.lower().endswith(TEXT_DOCUMENTS) and _is_binary(root, path)
+        if is_document:
+            _add(survey, DOCUMENT, 0)
+        else:
+            survey.searched += 1
+    return left, matched
+
+
+def _count_again(
+    engine: CountingEngine, root: SearchRoot, query: Query, scope: Scope, paths: Iterable[str]
+) -> dict[str, int]:
+    """The matching lines of these files alone."""
+    asked = list(paths)
+    if not asked:
+        return {}
+    if root.is_file or len(asked) > _MAX_NAMED:
+        known = set(asked)
+        return {path: count for path, count in _count_everywhere(engine, root, query, scope) if count and path in known}
+    return {path: count for path, count in engine.counts(root, query, scope, binary=True, only=asked) if count}
+
+
+def _is_binary(root: SearchRoot, path: str) -> bool:
+    if root.is_file:
+        return is_binary(root.fd)
     try:
-        for path, count in counter.count_text([one for one in skipped.left_out if one[1] != "link"]):
-            _add(survey, _reason(path), count)
-        if counter.left:
-            for path, count in engine.counts(root, query, wide(scope), only=counter.left):
-                _add(survey, _reason(path), count)
-        matches = counter.count_binary(skipped.binary)
-        if counter.left:
-            matches += sum(count for _, count in engine.counts(root, query, scope, binary=True, only=counter.left))
-        if matches:
-            survey.elsewhere["binary"] = matches
-    except TimeoutError:
-        survey.complete = False
-    return survey
-
-
-class _Counter:
-    """Counts matches in skipped files, as far as they are few and simple."""
-
-    def __init__(self, root: SearchRoot, scope: Scope, matcher: LineMatcher | None, max_bytes: int) -> None:
-        self._root = root
-        self._wanted = scope.filter()
-        self._matcher = matcher
-        self._max_bytes = max_bytes
-        self.left: list[str] = []
-        """Files and folders of the last count that are left to ripgrep."""
-
-    def count_text(self, entries: Iterable[tuple[str, Kind]]) -> Iterator[tuple[str, int]]:
-        """The text files among these entries and in these folders, with their numbers of matching lines."""
-        self.left = []
-        for path, kind in entries:
-            inner = self._inside(path) if kind == "directory" else [path]
-            if inner is None:
-                self.left.append(path)
-                continue
-            for one in filter(self._wanted.wants, inner):
-                data, count = self._count(one)
-                if data is None or count is None:
-                    self.left += [one] if is_text(self._root, one, self._max_bytes) else []
-                elif b"\0" not in data:
-                    yield one, count
-
-    def count_binary(self, paths: Sequence[str]) -> int:
-        """The matching lines of these files."""
-        self.left, matches = [], 0
-        for path in paths:
-            count = self._count(path)[1] if len(paths) <= MAX_FILES else None
-            if count is None:
-                self.left.append(path)
-            else:
-                matches += count
-        return matches
-
-    def _count(self, path: str) -> tuple[bytes | None, int | None]:
-        """The content of a file and its number of matching lines; None if ripgrep must count them."""
-        data = None if self._matcher is None else read_text(self._root, path, self._max_bytes)
-        return data, None if self._matcher is None or data is None else self._matcher.count(data)
-
-    def _inside(self, path: str) -> list[str] | None:
-        """The files in a folder; None if there are too many, or it cannot be entered."""
-        found: list[str] = []
-        try:
-            fd = enter(self._root.fd, f"{path}/")
-        except OSError:
-            return None
-        try:
-            for seen in Walk(fd, hidden=True, ignored=True):
-                self._root.check()
-                if len(found) == MAX_FILES or self._matcher is None:
-                    return None
-                if seen.kind == "file":
-                    found.append(f"{path}/{seen.path}")
-        finally:
-            os.close(fd)
-        return found
+        fd = root.open(path)
+    except OSError:
+        return False
+    try:
+        return is_binary(fd)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def report_find(
@@ -206,14 +149,6 @@ def _add(survey: Survey, reason: str, matches: int) -> None:
     survey.skipped[reason] = survey.skipped.get(reason, 0) + 1
     if matches:
         survey.elsewhere[reason] = survey.elsewhere.get(reason, 0) + matches
-
-
-def _set_aside_documents(survey: Survey, binary: Sequence[str]) -> None:
-    """Take documents among the binary files out of those that were searched."""
-    documents = sum(path.lower().endswith(TEXT_DOCUMENTS) for path in binary)
-    if documents:
-        survey.searched -= documents
-        survey.skipped[DOCUMENT] = survey.skipped.get(DOCUMENT, 0) + documents
 
 
 def _note_unreadable(survey: Survey, folders: int) -> None:

@@ -1,1 +1,1 @@
-"""Patterns of searches: globs, regular expressions for two engines, trigram queries. Pure, imports only `result`."""
+"""Patterns of searches: globs, and regular expressions for two engines. Pure, imports only `result`."""

@@ -5,26 +5,19 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.launchers import LAUNCHER
-from tests.waiting import closed_again, descriptors, gone
+from tests.waiting import closed_again, descriptors
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.state import State
-from toolroll.host.search import grep, list_files
-from toolroll.host.search.index import live as module
-from toolroll.host.search.index.live import index_path
-from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope, Search
+from toolroll.host.search import grep
+from toolroll.host.search.search import GrepRow, Query, Scope, Search
 from toolroll.policy.limits import Limits
 
 WORDS = [
@@ -124,7 +117,6 @@ def blocked(path: Path) -> bool:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MIN_FILES", 1)
     monkeypatch.setattr(grep, "_MIN_PROBED", 10)
 
 
@@ -133,7 +125,6 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
     """Makes a tree, and a search that keeps what it knows beside one that does not."""
     made: list[Search] = []
     roots: list[Root] = []
-    states: list[State] = []
 
     def make(seed: int = 0, files: int = 120) -> tuple[Path, Search, Search]:
         top, chance = tmp_path / "ws", random.Random(seed)
@@ -143,8 +134,7 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
             if not other.is_dir() and not blocked(other):
                 write(other, chance)
         roots.append(Root(str(top)))
-        states.append(State(str(tmp_path / "state")))
-        made.append(Search(roots[-1], limits=Limits(), launcher=LAUNCHER, state=states[-1]))
+        made.append(Search(roots[-1], limits=Limits(), launcher=LAUNCHER, watch=True))
         return top, made[-1], Search(roots[-1], limits=Limits(), launcher=LAUNCHER)
 
     before = descriptors()
@@ -153,15 +143,13 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
         search.close()
     for root in roots:
         root.close()
-    for state in states:
-        state.close()
     assert closed_again(before)
 
 
-def known(search: Search, *, indexed: bool = True) -> Search:
+def known(search: Search) -> Search:
     search.find("*")
-    assert search.index is not None
-    assert search.index.wait_until_ready(60, indexed=indexed)
+    assert search.files is not None
+    assert search.files.wait_until_ready(60)
     return search
 
 
@@ -177,11 +165,11 @@ def question(chance: random.Random, top: Path) -> tuple[Query, Scope]:
 
 
 def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Search, Search]]) -> tuple[int, int]:
-    """Ask both, with changes in between; how many rows there were, and how often the index was of use."""
+    """Ask both, with changes in between; how many rows there were, and how often the files were known."""
     chance = random.Random(seed)
     top, fast, plain = searches(seed)
     known(fast)
-    assert fast.index is not None
+    assert fast.files is not None
     rows = used = 0
     for number in range(questions):
         for _ in range(chance.choice([0, 0, 0, 1, 3])):
@@ -196,9 +184,9 @@ def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Sear
             assert fast.grep(query, scope, limit=5).rows[:5] == wanted.rows[:5], (query, scope)
         pattern = chance.choice(["*", "*.py", "**/*.{py,txt}", "src/**", "*e*"])
         assert fast.find(pattern, scope) == plain.find(pattern, scope), (pattern, scope)
-        candidates = fast.index.candidates(query, scope, () if scope.path == "." else tuple(scope.path.split("/")))
+        candidates = fast.files.candidates(scope, () if scope.path == "." else tuple(scope.path.split("/")))
         rows += found.matches
-        used += candidates is not None and candidates.complete
+        used += candidates is not None
     return rows, used
 
 
@@ -325,243 +313,42 @@ def test_letters_that_fold_to_others(searches: Make) -> None:
         assert fast.grep(query).matches == 1
 
 
-@pytest.mark.parametrize("pattern", ["needles?point", "needle(s|)point", "needlex{0}point", "(needlez)*needlep"])
-def test_what_may_be_missing_is_not_asked_for(pattern: str, searches: Make) -> None:
-    top, fast, _ = searches(files=0)
-    (top / "f").write_text("needlepoint\n")
-    time.sleep(0.12)
-    assert known(fast).grep(Query(pattern)).matches == 1
-
-
 def test_a_bad_pattern_is_told_though_no_file_can_match(searches: Make) -> None:
     _, fast, _ = searches(files=5)
     with pytest.raises(Exception, match="not a valid regular expression"):
         known(fast).grep(Query(r"zqxjzqxj\q"))
 
 
-def test_a_broken_index_is_made_anew(searches: Make, tmp_path: Path) -> None:
-    top, fast, _ = searches(files=5)
-    where = Path(index_path(State(str(tmp_path / "state")), str(top)))
-    where.parent.mkdir(parents=True)
-    where.write_bytes(b"no database at all" * 1000)
-    (top / "f").write_text("needlepoint\n")
-    time.sleep(0.12)
-    assert known(fast).grep(Query("needlepoint", literal=True)).matches == 1
-    assert where.read_bytes()[:6] == b"SQLite"
-
-
-def test_an_index_with_damage_in_its_middle_is_made_anew(searches: Make, tmp_path: Path) -> None:
-    top, fast, _ = searches()
-    where = Path(index_path(State(str(tmp_path / "state")), str(top)))
-    known(fast).close()
-    data = where.read_bytes()
-    where.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
-    (top / "f").write_text("needlepoint\n")
-    _, again, plain = searches()
-    query = Query("needlepoint", literal=True)
-    assert again.grep(query) == plain.grep(query)
-    assert known(again).grep(query) == plain.grep(query)
-    assert again.grep(query).matches == 1
-
-
-def test_two_may_use_it_at_once(searches: Make) -> None:
-    top, first, plain = searches(files=40)
-    _, second, _ = searches(files=40)
-    known(first)
-    known(second)
-    stop = threading.Event()
-
-    def stir() -> None:
-        chance = random.Random(5)
-        while not stop.is_set():
-            write(top / "src" / f"s{chance.randrange(5)}.py", chance)
-            assert first.index is not None
-            first.index._built = float("-inf")  # as if much time had passed
-            first.index.update_in_background()
-            time.sleep(0.01)
-
-    thread = threading.Thread(target=stir)
-    thread.start()
-    try:
-        for word in PLAIN[:10]:
-            query, scope = Query(word, literal=True), Scope(exclude=("src",))
-            assert second.grep(query, scope) == first.grep(query, scope) == plain.grep(query, scope)
-    finally:
-        stop.set()
-        thread.join()
-
-
-def change_many(top: Path) -> None:
-    for number in range(80):
-        (top / f"changed{number}").write_text("needlepoint\n")
-    time.sleep(0.12)  # until their times can be relied on
-
-
-def test_files_are_read_in_after_a_while_and_found_meanwhile(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    top, fast, _ = searches(files=40)
-    index = known(fast).index
-    assert index is not None
-    monkeypatch.setattr(module, "_QUIET_S", 3600.0)
-    change_many(top)
-    index._built, index._pause = 0.0, 0.0
-    for _ in range(3):
-        assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-        assert not index._builder.running
-    assert index._with(index._missing)
-    monkeypatch.setattr(module, "_QUIET_S", 0.1)
-    fast.grep(Query("needlepoint", literal=True))
-    assert index._builder.wait(60)
-    assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-    assert not index._with(index._missing)
-
-
-def test_builds_rest_in_between(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    top, fast, _ = searches(files=40)
-    index = known(fast).index
-    assert index is not None
-    monkeypatch.setattr(module, "_QUIET_S", 0.1)
-    change_many(top)
-    index._built, index._pause = time.monotonic(), 3600.0
-    fast.grep(Query("needlepoint", literal=True))
-    assert index._with(index._missing)
-    assert not index._builder.running
-    assert known(fast).grep(Query("needlepoint", literal=True)).matches == 80
-    assert not index._with(index._missing)
-
-
-@pytest.mark.parametrize("word", ["off", "0"])
-def test_it_can_be_switched_off(word: str, searches: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(module.SWITCH, word)
-    _, fast, _ = searches(files=5)
-    assert fast.index is None
-    fast.grep(Query("needle"))
-    assert not (tmp_path / "state").exists()
-
-
-def test_a_small_tree_gets_no_index(searches: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "MIN_FILES", 100)
-    _, fast, plain = searches(files=20)
-    known(fast, indexed=False)
-    assert fast.grep(Query("needle")) == plain.grep(Query("needle"))
-    fast.grep(Query("needle"))
-    assert not (tmp_path / "state").exists()
-
-
 def test_nothing_is_left_running(searches: Make) -> None:
-    top, fast, _ = searches(files=5)
-    for number in range(3000):
-        (top / f"f{number}").write_text(f"{number}\n" * 50)
-    time.sleep(0.12)
-    known(fast, indexed=False)
-    assert fast.index is not None
-    fast.index.update_in_background()
-    child = fast.index._builder._child
-    assert child is not None
+    _, fast, _ = searches(files=20)
+    fast.find("*")
     fast.close()
-    assert child.returncode is not None
     assert not [thread for thread in threading.enumerate() if thread.name == "toolroll tree"]
 
 
-PARENT = """
-import os, sys, time
-from tests.launchers import LAUNCHER
-from toolroll.host.search.index.builder import IndexBuilder
-from toolroll.host.files.root import Root
-root = Root(sys.argv[1])
-builder = IndexBuilder(root, sys.argv[2], 10**9, LAUNCHER)
-builder.start([f"f{number}" for number in range(3000)])
-print(builder._child.pid, flush=True)
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
-    for number in range(3000):
-        (tmp_path / f"f{number}").write_bytes(os.urandom(6000).hex().encode())
-    time.sleep(0.12)
-    ran = subprocess.run(
-        [sys.executable, "-c", PARENT, str(tmp_path), str(tmp_path / "i.sqlite")], capture_output=True, check=False
-    )
-    child = int(ran.stdout)
-    assert gone(child)
-    (tmp_path / "i.sqlite").touch()
-    with closing(sqlite3.connect(tmp_path / "i.sqlite")) as base:
-        made = base.execute("select count(*) from sqlite_master where name = 'files'").fetchone()[0]
-        assert not made or base.execute("select count(*) from files").fetchone()[0] < 3000  # it had not come to its end
-
-
-@pytest.mark.parametrize("questions", [12, pytest.param(300, marks=pytest.mark.slow)])
-def test_few_files_are_searched_here_as_ripgrep_would(
-    searches: Make, monkeypatch: pytest.MonkeyPatch, questions: int
-) -> None:
-    chance = random.Random(6)
-    top, fast, plain = searches(6)
-    fast.close()  # so that nothing is ever known of the tree
-    seen: list[bool] = []
-    listed = list_files.list_small_tree
-    monkeypatch.setattr(
-        "toolroll.host.search.search.list_small_tree", lambda *given: (seen.append(True), listed(*given))[1]
-    )
-    empty = rows = 0
-    for _ in range(questions):
-        change(top, chance)
-        query, scope = question(chance, top)
-        found, wanted = fast.grep(query, scope), plain.grep(query, scope)
-        assert found == wanted, (query, scope)
-        limited = fast.grep(query, scope, limit=5)
-        if not query.before:
-            assert limited.rows[:5] == wanted.rows[:5], (query, scope)
-        rows, empty = rows + found.matches, empty + (not found.rows)
-    assert rows > 50
-    assert empty > questions / 12
-    assert len(seen) > questions * 2 / 3
-
-
-def looked_at(found: GrepResult) -> GrepResult:
-    """The same, but ripgrep alone also looks into files that are too big, and passes over those that match."""
-    assert found.survey is not None
-    big = found.survey.skipped.pop("too big", 0)
-    found.survey.searched += big
-    return found
-
-
-def test_an_empty_answer_of_few_files_tells_the_same(searches: Make) -> None:
+def test_an_empty_answer_names_what_was_left_out(searches: Make) -> None:
     top, fast, plain = searches(3, 40)
-    fast.close()
     (top / "binary").write_bytes(b"\0zebra crossing\r\n\rzebra\n")
     (top / "wide").write_bytes("zebra\0".encode("utf-16"))
-    (top / ".secret").write_text("zebra crossing\n")
+    (top / ".secret").write_text("zebra crossing\nzebra crossing\n")
+    (top / "upper").write_text("ZEBRA CROSSING\n")
     (top / "huge").write_text("zebra crossing\n")
     os.truncate(top / "huge", Limits().search_bytes + 1)
+    known(fast)
     for word, scope in product(("zebra crossing", "not there at all"), (Scope(), Scope(exclude=("*.py",)), Scope("."))):
         query = Query(word, literal=True)
-        assert looked_at(fast.grep(query, scope)) == looked_at(plain.grep(query, scope))
+        assert fast.grep(query, scope) == plain.grep(query, scope)
     survey = plain.grep(Query("zebra crossing")).survey
-    assert (survey.skipped.keys() >= {"too big", "hidden"}, survey.elsewhere["binary"]) == (True, 1)
+    assert survey is not None
+    assert (survey.skipped.keys() >= {"too big", "hidden"}, survey.other_case) == (True, True)
+    assert survey.elsewhere == {"binary": 1, "hidden": 2}
 
 
-def test_the_first_search_of_some_hundred_files_starts_no_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(40):
-        (tmp_path / f"{number}.txt").write_text("needle\n")
-    monkeypatch.setattr("toolroll.host.search.search.MAX_FILES", 10)
-    with Root(str(tmp_path)) as root:
-        search = Search(root, limits=Limits(), launcher=LAUNCHER, state=State(str(tmp_path / "state")))
-        assert (search.grep(Query("needle")).files, search._engine) == (40, None)
-        search.engine()
-        search.grep(Query("needle"))  # once it was started, it is faster
-        assert search._large == {()}
-        search.close()
-
-
-def test_many_files_are_left_to_ripgrep(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, fast, plain = searches(3, 40)
-    fast.close()
-    monkeypatch.setattr("toolroll.host.search.search.MAX_FIRST_FILES", 10)
-    asked: list[object] = []
-    listed = list_files.list_small_tree
-    monkeypatch.setattr("toolroll.host.search.search.list_small_tree", lambda *given: asked.append(listed(*given)))
-    for _ in range(3):
-        assert fast.grep(Query("e")) == plain.grep(Query("e"))
-    assert asked == [None]  # and it is not tried again
+def test_an_empty_answer_costs_one_more_scan(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files beside the answer, other case and binary files are found by the same scan."""
+    _, _, plain = searches(3, 40)
+    engine, scans = plain.engine(), list[object]()
+    counts = engine.counts
+    monkeypatch.setattr(engine, "counts", lambda *given, **how: (scans.append(how), counts(*given, **how))[1])
+    assert plain.grep(Query("not there at all", literal=True)).rows == []
+    assert scans == [{"binary": True}]

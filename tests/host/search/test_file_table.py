@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from tests.waiting import closed_again, descriptors
 from toolroll.host.files.root import Root
 from toolroll.host.files.walk import Walk
 from toolroll.host.runtime.inotify import FolderWatch
-from toolroll.host.search.index import file_table as module
-from toolroll.host.search.index.file_table import FileTable, UntrackableTreeError
+from toolroll.host.search import file_table as module
+from toolroll.host.search.file_table import FileTable, UntrackableTreeError
 from toolroll.host.search.query import FileEntry
 
 NAMES = ["a", "b.py", "c/d", "c/e/f", "g/h", ".gitignore", "c/.gitignore", "g/a", "c/e/g/h/i", ".hid/x", "c/.x"]
@@ -30,11 +29,8 @@ def root(tmp_path: Path) -> Iterator[Root]:
         yield made
 
 
-def walked(root: Root) -> tuple[dict[str, int], set[str]]:
-    walk = Walk(root.fd)
-    walk.left = []
-    files = {seen.path: seen.stat().st_mtime_ns for seen in walk if seen.kind == "file"}
-    return files, {path for path, _ in walk.left}
+def walked(root: Root) -> dict[str, int]:
+    return {seen.path: seen.stat().st_mtime_ns for seen in Walk(root.fd) if seen.kind == "file"}
 
 
 @pytest.mark.parametrize("moves", [500, 1])  # with few, all is often put in order again
@@ -61,9 +57,8 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
             path.write_text(chance.choice(["a\n", "e\n", "*.py\n", "", "g/\n", "!g\n"]))
         if chance.random() < 0.5:
             table.refresh()
-            files, left = walked(root)
+            files = walked(root)
             assert {path: stamp[3] for path, stamp in table.files().items()} == files
-            assert {path for path, _ in table.left_out("")} == left
             aged = sorted((-modified, path) for path, modified in files.items())
             assert table.newest() == aged
             order = table.order("inner", lambda path: path.startswith("c/"))
@@ -78,18 +73,6 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
             seen += len(files)
     table.close()
     assert seen > 300
-
-
-def test_what_changed_is_told_once(root: Root) -> None:
-    top = Path(root.path)
-    (top / "a").write_text("")
-    table = FileTable(root, threading.Event())
-    assert (table.changed(), table.changed()) == (None, set())
-    (top / "a").write_text("x")
-    (top / "b").write_text("x")
-    table.refresh()
-    assert (table.changed(), table.changed()) == ({"a", "b"}, set())
-    table.close()
 
 
 def test_reading_is_no_change(root: Root) -> None:
@@ -122,16 +105,6 @@ def test_it_stops_when_it_is_told_to(root: Root) -> None:
     stop.set()
     with pytest.raises(UntrackableTreeError):
         FileTable(root, stop)
-
-
-def test_a_file_that_was_just_written_is_not_settled(root: Root) -> None:
-    (Path(root.path) / "a").write_text("x")
-    table = FileTable(root, threading.Event())
-    assert table.unsettled() == {"a"}
-    time.sleep(0.12)
-    table.refresh()
-    assert table.unsettled() == set()
-    table.close()
 
 
 def test_where_the_network_can_change_files_there_is_no_watch() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
 from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
-from toolroll.host.files.walk import Chain, Kind, Walk
+from toolroll.host.files.walk import Chain, Walk
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.search.query import FileEntry, writable
 
@@ -48,8 +48,6 @@ class _Folder:
     """By path relative to the workspace, as all of these."""
     folders: dict[str, _Folder] = field(default_factory=dict)
     links: list[str] = field(default_factory=list)
-    left: list[tuple[str, Kind]] = field(default_factory=list)
-    """Its hidden and ignored entries."""
 
 
 class FilesByAge:
@@ -104,8 +102,6 @@ class FileTable:
     _files: dict[str, Stamp]
     _orders: dict[Hashable, FilesByAge]
     _moves: int
-    _changed: set[str] | None
-    _left: list[tuple[str, Kind]] | None
     _links: list[str] | None
     _unsettled: set[str]
     _linked: set[str]
@@ -160,15 +156,6 @@ class FileTable:
         """The stamp of each file, by path relative to the workspace."""
         return self._files
 
-    def unsettled(self) -> set[str]:
-        """Files that changed so recently that their stamp may not show the next change."""
-        return self._unsettled
-
-    def changed(self) -> set[str] | None:
-        """Files that were created, deleted or changed since the last call; None for all."""
-        found, self._changed = self._changed, set()
-        return found
-
     def newest(self) -> list[tuple[int, str]]:
         """All files, newest first: age (less is newer) and path."""
         if None not in self._orders:
@@ -187,12 +174,6 @@ class FileTable:
     def has(self, folder: str) -> bool:
         """Whether the table has this folder; its path is empty or ends in a slash."""
         return folder in self._folders and (not folder or self._uniform)
-
-    def left_out(self, folder: str) -> list[tuple[str, Kind]]:
-        """Hidden and ignored entries beneath a folder; a folder stands for all that is in it."""
-        if self._left is None:
-            self._left = [one for known in self._folders.values() for one in known.left]
-        return [one for one in self._left if one[0].startswith(folder)]
 
     def leaves_out(self, path: str) -> bool:
         """Whether a file at this path would be hidden or ignored, if there was one."""
@@ -221,7 +202,7 @@ class FileTable:
         self._build()
 
     def _build(self) -> None:
-        self._files, self._changed, self._left, self._links = {}, None, None, None
+        self._files, self._links = {}, None
         self._orders, self._moves = {}, 0
         self._unsettled, self._linked, self._shared = set(), set(), set()
         self._folders, self._numbers, self._uniform = {}, {}, True
@@ -269,9 +250,8 @@ class FileTable:
 
     def _list(self, folder: _Folder, fd: int) -> list[str]:
         """Update the files of a folder; returns the folders in it."""
-        self._walk.left = folder.left = []
         folder.links = []
-        self._left = self._links = None
+        self._links = None
         folder.chain, listed = self._walk.look(fd, folder.path, folder.above)
         inner, files, now = [], {}, time.time_ns()
         for seen in listed:
@@ -332,7 +312,7 @@ class FileTable:
         parent = self._parent(folder.path)
         if parent is not None:
             parent.folders.pop(folder.path, None)
-        todo, self._left, self._links = [folder], None, None
+        todo, self._links = [folder], None
         while todo:
             one = todo.pop()
             todo += one.folders.values()
@@ -366,8 +346,6 @@ class FileTable:
         if stamp == before:
             return stamp
         self._files[path] = stamp
-        if self._changed is not None:
-            self._changed.add(path)
         self._move(path, before, stamp)
         return stamp
 
@@ -375,8 +353,6 @@ class FileTable:
         stamp = self._files.pop(path, None)
         self._unsettled.discard(path)
         self._linked.discard(path)
-        if self._changed is not None:
-            self._changed.add(path)
         if stamp is not None:
             self._move(path, stamp, None)
 
