@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -13,6 +14,7 @@ from typing import Any
 from tests.npm import node
 
 _HERE = Path(__file__).parent
+_WAIT_S, _LOOK_S = 8.0, 0.03
 
 
 class StepFailedError(AssertionError):
@@ -58,7 +60,13 @@ class Page:
         return self._browser.act(page=self.name, do=verb, arguments=arguments, find=find, **more)
 
     def click(self, role: str, name: str, within: str = "body") -> None:
-        self.act("click", find=(["locator", within], ["getByRole", role, {"name": name, "exact": True}]))
+        found = (["locator", within], ["getByRole", role, {"name": name, "exact": True}])
+        self.act("scrollIntoViewIfNeeded", find=found)
+        self.js("new Promise((go) => { requestAnimationFrame(() => setTimeout(go)); })")
+        end = time.monotonic() + _WAIT_S
+        while self.act("isDisabled", find=found) and time.monotonic() < end:  # what moved takes no click
+            time.sleep(_LOOK_S)
+        self.act("click", find=found)
 
     def click_on(self, css: str, text: str = "") -> None:
         self.act("click", find=(["locator", css, {"hasText": text}], ["first"]))
