@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
+from toolroll.host.runtime.launcher import AccessRules, Launcher
 from toolroll.result import ToolError
 
 _ENTRY = struct.Struct(">10L20sH")
@@ -101,19 +100,11 @@ class GitIndex:
         return b""
 
     def _cat(self, oids: list[str], how: str) -> bytes:
-        from toolroll.host.runtime.launcher import read_output
-        from toolroll.host.runtime.state import create_nameless_file
+        from toolroll.host.sandbox.git.git_process import ask_git
 
-        folder, names = os.open("/", STEP), create_nameless_file("".join(f"{one}\n" for one in oids).encode())
-        try:
-            argv = [self._launcher.program("git"), f"--git-dir={self._folder}", "cat-file", how, "--buffer"]
-            env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_NO_LAZY_FETCH": "1"}
-            access = AccessRules((), (_common_folder(str(self._folder)), str(self._folder)))
-            process = self._launcher.start(argv, access, cwd=folder, stdin=names, stdout=PIPE, env=env)
-        finally:
-            os.close(folder)
-            os.close(names)
-        return read_output(process, _TIMEOUT_S)[0]
+        words, names = [f"--git-dir={self._folder}", "cat-file", how, "--buffer"], "".join(f"{one}\n" for one in oids)
+        access = AccessRules((), (_common_folder(str(self._folder)), str(self._folder)))
+        return ask_git(self._launcher, words, access, _TIMEOUT_S, given=names.encode())[0]
 
     def _look(self) -> tuple[int, ...] | None:
         if self._folder is None:

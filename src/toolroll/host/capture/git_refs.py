@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.capture.git_objects import digest_staged
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import REFS
-from toolroll.host.files.openat import STEP
 from toolroll.host.files.walk import FOLDER
 from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
+from toolroll.host.runtime.launcher import AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.names import show_name
 
@@ -33,7 +32,6 @@ _TIMEOUT_S = 60.0
 _MAX_NAMED = 10
 _STAGED = "staged"  # in a note
 _WHO = {"GIT_COMMITTER_NAME": "toolroll", "GIT_COMMITTER_EMAIL": "toolroll@localhost"}
-_ALONE = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
 _MESSAGE = "toolroll: undo"
 
 Refs = dict[str, str]
@@ -202,20 +200,11 @@ class GitRefs:
 
     def _run(self, words: Sequence[str], given: str = "") -> None:
         """Run git on the repository, without its hooks; ToolError if it fails."""
-        from toolroll.host.runtime.launcher import read_output
-        from toolroll.host.runtime.state import create_nameless_file
+        from toolroll.host.sandbox.git.git_process import ask_git
 
         git = os.path.join(self._root.path, _GIT)
-        folder, stdin = os.open("/", STEP), create_nameless_file(os.fsencode(given))
-        try:
-            argv = [self._launcher.program("git"), f"--git-dir={git}", "-c", f"core.hooksPath={os.devnull}", *words]
-            how: dict[str, Any] = {"cwd": folder, "stdin": stdin, "stdout": PIPE, "env": {**_ALONE, **_WHO}}
-            process = self._launcher.start(argv, AccessRules((git,)), **how)
-        finally:
-            os.close(folder)
-            os.close(stdin)
-        _, ended = read_output(process, _TIMEOUT_S)
-        if not ended or process.returncode:
+        how: dict[str, Any] = {"given": os.fsencode(given), "variables": _WHO}
+        if ask_git(self._launcher, [f"--git-dir={git}", *words], AccessRules((git,)), _TIMEOUT_S, **how)[1] != 0:
             raise OSError(0, f"git {words[0]} failed")
 
 

@@ -29,6 +29,8 @@ FOLDERS = (
     "/run/current-system",
     "/var/lib/gems",
 )
+PROGRAMS = (*(f"{above}/{name}" for above in ("", "/usr", "/usr/local") for name in ("bin", "sbin", "games")), "/opt")
+LIBRARIES = ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib")
 # How many processors and how much memory there are; not what is plugged in, nor the kernel's own memory. The
 # older cgroups are a mount for each kind of limit, and each mount costs every command time.
 _SYS = (("/sys/devices/system", ""), ("/sys/fs/cgroup", "cgroup.controllers"))

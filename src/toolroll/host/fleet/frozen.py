@@ -11,13 +11,13 @@ from toolroll.host.files.trust import examine
 from toolroll.host.forks.place import STATE, ForkHome, sweep
 from toolroll.host.forks.tree_copy import FOLDER, TreeCopy, can_reflink
 from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, ChildProcess, Launcher, read_output
-from toolroll.host.runtime.state import create_nameless_file
+from toolroll.host.runtime.launcher import AccessRules, Launcher
 from toolroll.host.sandbox.choose import choose_for_helpers
+from toolroll.host.sandbox.git.git_process import ask_git
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.git.settings import SERVICE
 
 _GIT_TIMEOUT_S = 600.0
-_ALONE = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
 
 
 class FrozenCopy:
@@ -49,18 +49,20 @@ class FrozenCopy:
         launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), source)
         access = AccessRules((self.path,), (source,))
         found = resolve_commits(source, [commit]).get(commit, commit)
-        self._git(launcher, access, "clone", "-q", "--no-checkout", source, self.path)
+        self._git(
+            launcher, access, "clone", "-q", f"--upload-pack={SERVICE} upload-pack", "--no-checkout", source, self.path
+        )
         if self._git(launcher, access, "-C", self.path, "checkout", "-q", "--detach", f"{found}^{{commit}}", "--"):
             raise ToolError(ErrorCode.NOT_FOUND, _no_commit(source, commit))
         self._git(launcher, access, "-C", self.path, "remote", "remove", "origin")
 
     def _git(self, launcher: Launcher, access: AccessRules, *words: str) -> int:
-        with closing_fd(os.open(self.path, FOLDER)) as cwd:
-            process = _start_git(launcher, access, words, cwd=cwd, stderr=STDOUT)
-        said, ended = read_output(process, _GIT_TIMEOUT_S)
-        if words[0] == "clone" and (not ended or process.returncode):
+        clones = words[0] == "clone"
+        how: dict[str, Any] = {"cwd": self.path, "errors": True, "protocols": "file" if clones else "none"}
+        said, status = ask_git(launcher, words, access, _GIT_TIMEOUT_S, **how)
+        if clones and status != 0:
             raise ToolError(ErrorCode.EXECUTION, f"The repository cannot be cloned: {said.decode(errors='replace')}")
-        return process.returncode
+        return 1 if status is None else status
 
     def close(self) -> None:
         """Remove the copy, all that kits kept beside it, and the leases of processes that were killed."""
@@ -93,20 +95,13 @@ def resolve_commits(source: str, commits: Sequence[str]) -> dict[str, str]:
     known = [one for one in commits if "\n" not in one and "@{" not in one]  # git gives up at some of the latter
     asked = [form for one in known for form in (one, f"refs/heads/{one.removeprefix('origin/')}")]
     lines = "".join(f"{one}^{{commit}}\n" for one in asked).encode(errors="replace")
-    with closing_fd(create_nameless_file(lines)) as stdin, closing_fd(os.open(source, FOLDER)) as cwd:
-        words = "cat-file", "--batch-check=%(objectname)"
-        process = _start_git(launcher, AccessRules((), (source,)), words, cwd=cwd, stdin=stdin, stderr=DEVNULL)
-    said, ended = read_output(process, _GIT_TIMEOUT_S)
+    words, access = ("cat-file", "--batch-check=%(objectname)"), AccessRules((), (source,))
+    said, status = ask_git(launcher, words, access, _GIT_TIMEOUT_S, given=lines, cwd=source)
     answers = [one.decode(errors="replace") for one in said.split(b"\n")[:-1]]
-    if not ended or process.returncode or len(answers) != len(asked):
+    if status != 0 or len(answers) != len(asked):
         return {}
     ids = ["" if " " in one else one for one in answers]
     return {one: ids[2 * at] or ids[2 * at + 1] for at, one in enumerate(known)}
-
-
-def _start_git(launcher: Launcher, access: AccessRules, words: Sequence[str], **how: Any) -> ChildProcess:
-    own = ["-c", f"core.hooksPath={os.devnull}", "-c", "safe.directory=*", "-c", "advice.detachedHead=false"]
-    return launcher.start([launcher.program("git"), *own, *words], access, stdout=PIPE, env=_ALONE, **how)
 
 
 def _no_folder(source: str) -> str:

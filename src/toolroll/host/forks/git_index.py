@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
-from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher, read_output
-from toolroll.host.runtime.state import create_nameless_file
+from toolroll.host.runtime.launcher import AccessRules, Launcher
+from toolroll.host.sandbox.git.git_process import ask_git
 from toolroll.result import ErrorCode, ToolError
 
 StagedFiles = Mapping[bytes, tuple[bytes, ...]]
@@ -57,19 +57,11 @@ def _put(index: bytes, scratch: str) -> None:
 
 def run_git(words: Sequence[str], given: bytes, git: str, scratch: str, launcher: Launcher) -> bytes:
     """What git prints, with settings that run no other program; ToolError if it fails."""
-    folder, stdin = os.open("/", STEP), create_nameless_file(given)
-    env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
-    env["GIT_INDEX_FILE"] = os.path.join(scratch, "index")
-    settings = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"]
-    argv = [launcher.program("git"), f"--git-dir={git}", *settings, *words]
-    try:
-        access = AccessRules((scratch,), (git, *_alternates(git)))
-        process = launcher.start(argv, access, cwd=folder, stdin=stdin, stdout=PIPE, env=env)
-        printed, ended = read_output(process, _TIMEOUT_S)
-    finally:
-        os.close(folder)
-        os.close(stdin)
-    if not ended or process.returncode:
+    access = AccessRules((scratch,), (git, *_alternates(git)))
+    how: dict[str, Any] = {"given": given, "variables": {"GIT_INDEX_FILE": os.path.join(scratch, "index")}}
+    argv = [f"--git-dir={git}", "-c", "core.splitIndex=false", *words]
+    printed, status = ask_git(launcher, argv, access, _TIMEOUT_S, **how)
+    if status != 0:
         raise ToolError(
             ErrorCode.UNSUPPORTED,
             f"Nothing was merged: git {words[0]} fails on what the fork did to its repository. Merge by paths.",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.dir_entries import closing_fd, reopen
+from toolroll.host.sandbox.git.git_process import git_variables, list_programs
 from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
@@ -24,19 +25,16 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git.names import decode_output
 from toolroll.text.git.requests import GitCommand, GitOutput, Plan, WorkingFile, make_refusal
 from toolroll.text.git.settings import (
-    ENVIRONMENT,
-    REMOTE_ENVIRONMENT,
+    PROTOCOLS,
     SENTINEL,
     harmless_settings,
     quiet_settings,
-    setting_variables,
 )
 from toolroll.text.git.stakes import describe_stake
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.runtime.call import Call
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.shell.shell import Shell
 
@@ -199,10 +197,9 @@ class Repository:
 
     def _git(self, command: GitCommand, settings: Mapping[str, Word]) -> GitOutput:
         changes = command.changes
+        programs = list_programs(self._shell.programs, folder=command.folder)
         extra: dict[str, Word] = {
-            **ENVIRONMENT,
-            **(REMOTE_ENVIRONMENT if command.remote else {}),
-            **setting_variables(settings),
+            **git_variables(settings, protocols=PROTOCOLS if command.remote else "none", programs=programs),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
             "GIT_DIR": self.place.folder,
             "GIT_WORK_TREE": self.place.top,
@@ -213,9 +210,9 @@ class Repository:
             partial(self._shell.words, reads=command.shown) if changes else self._shell.program
         )  # changes are approved
         text = () if command.text is None else (SealedText(command.text, "<content>"),)
-        argv = [self._shell.programs.program("git"), *command.words, *text]  # there is no terminal, so it does not page
+        argv = [programs[0], *command.words, *text]  # there is no terminal, so it does not page
         how: dict[str, Any] = {"cwd": "/".join(self.place.parts or ()) or ".", "merge": False, "extra": extra}
-        how |= {"writes": "repository" if changes else "nothing"}
+        how |= {"writes": "repository" if changes else "nothing", "programs": programs}
         ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
         gate = ran.launched.gate if command.remote else None
         if ran.status and gate is not None and gate.agreed_since(ran.launched.at):
@@ -235,7 +232,7 @@ class Repository:
     def _user_settings(self) -> dict[str, Word]:
         """The user's own settings that git keeps; the repository's take precedence."""
         if self._user is None:
-            user = read_user_settings(self._shell.programs, self._shell.environment, self._call.token)
+            user = read_user_settings(self._shell.programs, self._shell.environment)
             name = str(user.get("user.name") or "") or self._shell.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
@@ -326,9 +323,9 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def read_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
+def read_user_settings(programs: Launcher, environment: Mapping[str, str]) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
-    found = read_settings(programs, environment, token, _USER_SETTINGS)
+    found = read_settings(programs, environment, _USER_SETTINGS)
     names = ("user.name", "user.email", "core.autocrlf")
     settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
     home = environment.get("HOME", "")

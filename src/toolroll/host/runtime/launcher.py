@@ -53,6 +53,9 @@ class AccessRules:
     network: bool = False
     terminal: str = ""
     """The terminal that its streams are, by its path: it becomes the controlling one."""
+    programs: tuple[str, ...] = ()
+    """The absolute files and folders that it may execute, if not all that it may read. Under bubblewrap the folders of
+    the system's programs hold only these, and what it can write it can execute."""
     system: bool = True  # whether it may read the system's own programs, libraries and settings
     cgroup: str = ""
     """The folder of the control group that it starts in, with all that it starts; empty for ours."""

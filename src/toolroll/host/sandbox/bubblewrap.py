@@ -152,7 +152,8 @@ class Bubblewrap(Sandbox):
             inner, fds = self._inner_mounts(access, folder, stack)
             prepared = self._prepare_mounts(access)
             if prepared is None:
-                files = plan_mounts(access.write, access.read, visible_system(access), self._sized, self._shown)
+                seen = visible_system(access), self._sized, self._shown, access.programs
+                files = plan_mounts(access.write, access.read, *seen)
                 again, more = repeat_mounts([*files, *inner], access, stack)
                 mounts, sealed = [*files, *inner, *again], [PROC, DEV, "/"]
             else:
@@ -240,7 +241,9 @@ class Bubblewrap(Sandbox):
             return None
         if not access.system or not is_visible(self._program, access):
             return None
-        plan = split_plan(access.among or access.write, access.read, visible_system(access), self._sized)
+        plan = split_plan(
+            access.among or access.write, access.read, visible_system(access), self._sized, access.programs
+        )
         # What was replaced is not what was mounted, and a mount upon it is gone. A fork does not follow new mounts.
         table = () if access.among else _list_mounts()
         key = plan, access.alias, tuple(map(_identity, plan.targets)), table

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
+from toolroll.host.files.system import DEVICES, ETC, LIBRARIES, PROC, carve_out, real, system
 from toolroll.host.runtime.launcher import (
     AccessRules,
     ChildProcess,
@@ -213,7 +213,7 @@ class LandlockSandbox(Sandbox):
             return landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
         own = system()
         identities = map(_identity, (*access.write, "", *access.read, "", *access.hide))
-        key = (own, access.network, access.system, self._shared, *identities)
+        key = (own, access.network, access.system, access.programs, self._shared, *identities)
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
                 found = landlock.ruleset(self._kernel, self._abi, _rules(access, self._shared), network=access.network)
@@ -244,11 +244,14 @@ def _rules(access: AccessRules, shared: tuple[str, ...]) -> list[tuple[str, int]
     read: tuple[str, ...] = (*theirs, *access.read)
     if hidden:
         read = tuple(part for path in read for part in carve_out(real(path) or path, hidden))
+    taken = landlock.EXECUTE if access.programs else 0
+    programs = (*access.programs, *LIBRARIES) if access.programs else ()  # what loads a program is a program
     return [
-        *((path, landlock.READ) for path in read),
+        *((path, landlock.READ) for path in programs),
+        *((path, landlock.READ & ~taken) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden and access.system else ()),
         *((path, landlock.DEVICE) for path in (*DEVICES, *filter(None, [access.terminal]))),
-        *((path, landlock.WRITE) for path in (*access.write, *shared)),
+        *((path, landlock.WRITE & ~taken) for path in (*access.write, *shared)),
     ]
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, System, real, system
+from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, PROGRAMS, System, real, system
 from toolroll.host.runtime.launcher import AccessRules, is_beneath, outermost
 from toolroll.result import ErrorCode, ToolError
 
@@ -39,11 +39,13 @@ def plan_mounts(
     own: System,
     sized: bool,
     shown: tuple[tuple[str, str], ...] = (),
+    programs: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """The arguments that build what a command with this access sees, outer mounts first.
 
-    `shown` are paths with the folder that is there, `/tmp` among them in place of an empty one. Nothing else may be
-    mounted beneath them: a command could move the folders above such a mount.
+    Of the system's programs these `programs` alone, if there are any. `shown` are paths with the folder that is there,
+    `/tmp` among them in place of an empty one. Nothing else may be mounted beneath them: a command could move the
+    folders above such a mount.
     """
     found = _plan(write, read, own, sized)
     for path, folder in shown:
@@ -51,6 +53,7 @@ def plan_mounts(
         if taken is not None:
             raise ToolError(ErrorCode.EXECUTION, f"No folder can be shown at {path!r}: commands have {taken!r} there.")
         found[path] = ("--bind", folder, path)
+    found |= _plan_programs(programs, (*PROGRAMS, *(path for one in read for path in (one, f"{one}/bin"))))
     return tuple(word for path in sorted(found, key=lambda one: one.split("/")) for word in found[path])
 
 
@@ -96,6 +99,19 @@ def _plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: boo
     return found
 
 
+def _plan_programs(programs: tuple[str, ...], folders: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The mounts that leave of the folders of programs among these only these programs."""
+    found = {}
+    names = {os.path.basename(one) for one in PROGRAMS}
+    for folder in {one for one in resolve_paths(folders) if os.path.basename(one) in names} if programs else ():
+        inside = [(real(one), f"{real(os.path.dirname(one))}/{os.path.basename(one)}") for one in programs]
+        kept = [
+            word for there, path in inside if there and is_beneath(path, folder) for word in ("--ro-bind", there, path)
+        ]
+        found[folder] = ("--tmpfs", folder, *kept, "--remount-ro", folder)
+    return found
+
+
 def split_words(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The options for mounts in arguments of bubblewrap, each with its values."""
     rest = iter(words)
@@ -116,11 +132,13 @@ class SplitPlan(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def split_plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> SplitPlan:
+def split_plan(
+    write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool, programs: tuple[str, ...] = ()
+) -> SplitPlan:
     """What `plan_mounts` gives, in two parts."""
     changed = resolve_paths(write)
     common, targets, each, modifiers = list[str](), list[str](), list[str](), list[str]()
-    for option, values in split_words(plan_mounts(write, read, own, sized)):
+    for option, values in split_words(plan_mounts(write, read, own, sized, programs=programs)):
         target, words = values[-1], (*modifiers, option, *values)
         modifiers = list(words) if option in _MODIFIERS else []
         if modifiers or target in changed:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -100,8 +100,7 @@ def _path(word: Word) -> str:
 
 
 Writes = Literal["workspace", "repository", "nothing"]
-"""What a command may change: the workspace (under "repository" git, which has its author from its settings), or no file
-of it. Settings and hooks of repositories stay as they are."""
+"""What a command may change: the workspace (as git, which gets its author by settings), or no file of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +236,12 @@ class CommandLauncher:
         exported: Mapping[str, str | None] | None = None,
         confined: bool = True,
         watch: CaptureWatch | None = None,
+        programs: tuple[str, ...] = (),
         **streams: Any,
     ) -> StartedCommand:
         """Start a program while this is `held`; `extra` goes into its environment, as does what earlier commands have
-        `exported` (None: unset). `watch` records what it changes; `streams` are options of `supervisor.start`.
+        `exported` (None: unset). `watch` records what it changes; `programs` are all that it may execute, if there are
+        any; `streams` are options of `supervisor.start`.
         """
         from toolroll.host.shell import supervisor
 
@@ -250,17 +251,11 @@ class CommandLauncher:
             watched.begin()
             (first, proxy), began = self._first_environment(argv, writes), time.time()
             env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
-            access = self._access(given, self.temp(), writes, watched.guarded)  # no export makes more readable
+            # No export makes more readable.
+            access = replace(self._access(given, self.temp(), writes, watched.guarded), programs=programs)
+            bounds, how = supervisor.ResourceLimits(seconds, *self._bounds), {**streams, "after": watched.end}
             running = supervisor.start(
-                argv,
-                sandbox=sandbox,
-                access=access,
-                cwd=folder,
-                env=env,
-                bounds=supervisor.ResourceLimits(seconds, *self._bounds),
-                spill=self._spill,
-                after=watched.end,
-                **streams,
+                argv, sandbox=sandbox, access=access, cwd=folder, env=env, bounds=bounds, spill=self._spill, **how
             )
             self._running.add(running)
             watched.follow(running)

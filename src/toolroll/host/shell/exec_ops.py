@@ -111,12 +111,19 @@ class ExecShell(Shell):
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
         captured: bool = True,
+        programs: tuple[str, ...] = (),
     ) -> CommandRun:
         ops = self._ops
         words = [
             one.text if isinstance(one, SealedText) and at == len(argv) - 1 else one for at, one in enumerate(argv)
         ]
-        if ops is None or writes != "workspace" or extra or any(isinstance(one, SealedText) for one in words[:-1]):
+        if (
+            ops is None
+            or writes != "workspace"
+            or extra
+            or programs
+            or any(isinstance(one, SealedText) for one in words[:-1])
+        ):
             refuse()
         texts = [str(one) for one in words]
         is_text = texts[1:2] == ["-c"] or isinstance(argv[-1], SealedText)

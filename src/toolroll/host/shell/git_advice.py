@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolroll.host.sandbox.git.git_process import git_variables
 from toolroll.policy.effects import Effect
 from toolroll.result import ToolError
-from toolroll.text.git.settings import ENVIRONMENT, quiet_settings, setting_variables
+from toolroll.text.git.settings import quiet_settings
 
 if TYPE_CHECKING:
     from toolroll.host.shell.command_launcher import Word
@@ -90,4 +91,4 @@ def quieten(
     for folder in {_join(start, part.where) for part in judged.parts}:
         with suppress(ToolError, OSError):  # there is no repository yet
             settings |= find(folder, _LOOK_SECONDS).quiet_settings() if find is not None else {}
-    return False, {**ENVIRONMENT, **setting_variables(settings), "GIT_OPTIONAL_LOCKS": "0", **extra}
+    return False, {**git_variables(settings), "GIT_OPTIONAL_LOCKS": "0", **extra}

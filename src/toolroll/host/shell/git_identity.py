@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
+from toolroll.host.runtime.launcher import AccessRules, Launcher
 from toolroll.result import ToolError
 from toolroll.text.git.names import decode_output
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import CancelToken
 
 _TIMEOUT_S = 5.0
 _MAX_CONFIG_BYTES = 1 << 20
@@ -36,10 +32,8 @@ def find_identity(
     """The variables for commands; None, with git not asked, while there is neither a repository nor a word of git."""
     if not os.path.lexists(f"{root.path}/.git") and not any("git" in word for word in argv):
         return None
-    from toolroll.host.runtime.cancellation import CancelToken
-
     try:
-        found = read_settings(launcher, environ, CancelToken(), r"^user\.(name|email)$")
+        found = read_settings(launcher, environ, r"^user\.(name|email)$")
     except (ToolError, OSError):  # there is no git: a command that needs it says so
         return {**NO_SETTINGS}
     return {**NO_SETTINGS, **identity(found, _repository_config(root), environ)}
@@ -68,19 +62,16 @@ def identity(found: Mapping[str, str], config: str, environ: Mapping[str, str]) 
     return variables | {one: environ[one] for one in ours if one in environ}
 
 
-def read_settings(launcher: Launcher, environ: Mapping[str, str], token: CancelToken, pattern: str) -> dict[str, str]:
+def read_settings(launcher: Launcher, environ: Mapping[str, str], pattern: str) -> dict[str, str]:
     """The user's own git settings whose names match a pattern, by name; the repository's are not read.
 
     Settings may include files anywhere in the user's own folders, so git reads those and writes nothing.
     """
-    from toolroll.host.runtime.processes import stream
+    from toolroll.host.sandbox.git.git_process import ask_git
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = {name: environ[name] for name in names if name in environ}
-    access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
-    with closing_fd(os.open("/", STEP)) as folder:
-        argv = [launcher.program("git"), "config", "--global", "--includes", "-z", "--get-regexp", pattern]
-        process = launcher.start(argv, access, cwd=folder, stdout=PIPE, env=given)
-    with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
-        rows = decode_output(b"".join(running)).split("\0")
+    given = {name: environ.get(name) for name in names}
+    access = AccessRules((), tuple(path for path in given.values() if path and os.path.isabs(path)))
+    words = ["config", "--global", "--includes", "-z", "--get-regexp", pattern]
+    rows = decode_output(ask_git(launcher, words, access, _TIMEOUT_S, variables=given)[0]).split("\0")
     return dict(row.split("\n", 1) for row in rows if "\n" in row)

@@ -242,20 +242,10 @@ class Shell:
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         self._authorise_text(text, cwd)
 
-    def words(
-        self,
-        argv: Sequence[Word],
-        *,
-        cwd: str = ".",
-        seconds: float,
-        merge: bool = True,
-        writes: Writes = "workspace",
-        extra: Mapping[str, Word] | None = None,
-        reads: str = "",
-    ) -> CommandRun:
+    def words(self, argv: Sequence[Word], *, cwd: str = ".", seconds: float, reads: str = "", **how: Any) -> CommandRun:
         """Run a program given as words, without a shell, if the policy lets it; it follows what it `reads`."""
         self._authorise_words(argv, cwd, reads)
-        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
+        return self.program(argv, cwd=cwd, seconds=seconds, **how)
 
     def run_bytes(
         self,
@@ -317,12 +307,15 @@ class Shell:
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
         captured: bool = True,
+        programs: tuple[str, ...] = (),
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged.
 
-        What it changes is recorded, unless it is known to read only and not `captured`.
+        It may execute only `programs`, if any are named. What it changes is recorded, unless it is known to read only
+        and not `captured`.
         """
         how: dict[str, Any] = {"merge": merge, "writes": writes, "extra": extra, "captured": captured}
+        how |= {"programs": programs}
         return self._run_program(argv, cwd=cwd, seconds=seconds, detach_after=detach_after, **how)
 
     def _run_program(

@@ -46,10 +46,10 @@ class CommittedFile:
 
 def make_plan(asked: GitRequest) -> Plan:
     """The plan for a call; raises ToolError for a value that does not go with its action."""
-    found = _PLANS.get((asked.action, asked.sub))
+    found = PLANS.get((asked.action, asked.sub))
     if found is not None:
         return found(asked)
-    known = [sub for action, sub in _PLANS if action == asked.action]
+    known = [sub for action, sub in PLANS if action == asked.action]
     if known == ["list"]:
         raise invalid(f"`sub` goes with other actions, not with {asked.action!r}. Leave it out.")
     raise invalid(f"`sub` of {asked.action!r} is one of {', '.join(known)}, not {asked.sub!r}.")
@@ -200,7 +200,7 @@ def _drop(asked: GitRequest) -> Plan:
     return GitChange(f"Dropped {_stash(asked)}.", history.parse_stashes((yield _STASH_LIST).out))
 
 
-_PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
+PLANS: dict[tuple[Action, Sub], Callable[[GitRequest], Plan]] = {
     ("status", "list"): _status,
     ("diff", "list"): _diff,
     ("log", "list"): _log,

@@ -21,6 +21,7 @@ from toolroll.text.git.requests import (
     make_refusal,
     read_status,
 )
+from toolroll.text.git.settings import SERVICE
 
 _HERE = "%00".join((
     "%(HEAD)", "%(refname:lstrip=2)", "%(upstream:remotename)", "%(upstream:remoteref)", "%(push:remotename)",
@@ -30,14 +31,6 @@ _SSH = re.compile(
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 _MAX_ROWS = 50
-# What runs in a remote that is a folder of this machine: no program that the folder names, and nothing in its
-# working tree. A folder that lacks objects fetches none.
-_SERVICE = " ".join((
-    "GIT_ALLOW_PROTOCOL=none git", *(f"-c {one}" for one in (
-        "safe.directory=*", "core.hooksPath=/dev/null", "core.alternateRefsCommand=false", "core.fsmonitor=false",
-        "gc.auto=0", "receive.autogc=false", "receive.denyCurrentBranch=refuse",
-    )),
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +41,7 @@ class _Remote:
     branch: str | None
     upstream: str | None
     """What the branch is called there."""
+    folder: bool
     service: tuple[str, ...]
     """For a folder of this machine: the option with what runs there. git takes the first of several settings."""
 
@@ -98,7 +92,7 @@ def _send(
     asked: GitRequest, remote: _Remote, words: tuple[str, ...], did: str
 ) -> Generator[GitCommand | WorkingFile, GitOutput, GitChange]:
     words = (words[0], *remote.service, *words[1:])
-    ran = yield GitCommand(words, changes=True, may_fail=True, force=True, remote=remote.name)
+    ran = yield GitCommand(words, changes=True, may_fail=True, force=True, remote=remote.name, folder=remote.folder)
     if ran.status:
         raise make_refusal(replace(ran, errors=f"{ran.errors}\n{ran.out}"), "push")
     said = [line.removeprefix("remote:").strip() for line in ran.errors.split("\n") if line.startswith("remote:")]
@@ -109,7 +103,7 @@ def _send(
 def _get(remote: _Remote, refs: tuple[str, ...]) -> Generator[GitCommand | WorkingFile, GitOutput, list[str]]:
     """Fetch, and return a line for each branch that is new or has moved."""
     words = ("fetch", *remote.service, "--no-auto-maintenance", "--no-recurse-submodules", remote.name, *refs)
-    ran = yield GitCommand(words, changes=True, remote=remote.name)
+    ran = yield GitCommand(words, changes=True, remote=remote.name, folder=remote.folder)
     rows = [
         show_text(" ".join(line.split()))
         for line in ran.errors.split("\n")
@@ -134,8 +128,8 @@ def _find(asked: GitRequest, *, push: bool = False) -> Generator[GitCommand | Wo
     url = (yield GitCommand(("remote", "get-url", *(("--push",) if push else ()), name))).out.strip()
     there = upstream.removeprefix("refs/heads/") if name == upstream_remote else ""
     option = "--receive-pack={} receive-pack" if push else "--upload-pack={} upload-pack"
-    service = (option.format(_SERVICE),) if is_folder(name, url) or push else ()
-    return _Remote(name, branch or None, there or None, service)
+    folder = is_folder(name, url)
+    return _Remote(name, branch or None, there or None, folder, (option.format(SERVICE),) if folder or push else ())
 
 
 def is_folder(name: str, url: str) -> bool:

@@ -57,6 +57,8 @@ class GitCommand:
     """It may lose work that is not committed, or commits that others have."""
     remote: str = ""
     """The remote that it talks to."""
+    folder: bool = False
+    """That remote is a folder, which git reaches by a shell."""
     text: str | None = None
     """The content of a file that is named behind the words."""
     shown: str = ""

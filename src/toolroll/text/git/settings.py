@@ -139,16 +139,23 @@ def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     return made
 
 
-REMOTE_ENVIRONMENT: Mapping[str, str] = {"GIT_ALLOW_PROTOCOL": "file:http:https"}
-"""Over `ENVIRONMENT`, for a command that talks to a remote."""
+PROTOCOLS = "file:http:https"
+"""Those of remotes."""
+# What runs in a remote that is a folder of this machine: no program that the folder names, and nothing in its
+# working tree. A folder that lacks objects fetches none.
+SERVICE = " ".join((
+    "GIT_ALLOW_PROTOCOL=none git", *(f"-c {one}" for one in (
+        "safe.directory=*", "core.hooksPath=/dev/null", "core.alternateRefsCommand=false", "core.fsmonitor=false",
+        "gc.auto=0", "receive.autogc=false", "receive.denyCurrentBranch=refuse",
+    )),
+))  # fmt: skip
+
 
 ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": "/dev/null",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_ATTR_NOSYSTEM": "1",
-    # Beats every setting about protocols: a repository that lacks objects would fetch them on the way.
-    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PROTOCOL_FROM_USER": "0",
     "GIT_TERMINAL_PROMPT": "0",
