@@ -53,6 +53,77 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("Grep", {"pattern": "x", "type": "go"}, "grep", {"pattern": "x", "type": "go"}),
         ("grep", {"pattern": "x", "glob": "*.c"}, "grep", {"pattern": "x", "include": "*.c"}),
         ("Glob", {"pattern": "*.py"}, "find", {"pattern": "*.py"}),
+        # Cursor, Copilot, Cline, Roo, Kimi, Factory, pi, Windsurf
+        ("read_file", {"target_file": "a", "start_line_one_indexed": 3}, "read", {"path": "a", "offset": 3}),
+        ("ReadFile", {"path": "a", "line_offset": 3, "n_lines": 9}, "read", {"path": "a", "offset": 3, "limit": 9}),
+        ("read_file", {"files": [{"path": "a"}]}, "read", {"path": "a"}),
+        ("view_file", {"AbsolutePath": "a", "IncludeSummaryOfOtherFiles": True}, "read", {"path": "a"}),
+        (
+            "edit",
+            {"path": "a", "edits": [{"oldText": "x", "newText": "y"}]},
+            "edit",
+            {"path": "a", "old": "x", "new": "y"},
+        ),
+        ("edit", {"path": "a", "search": "x", "replace": "y"}, "edit", {"path": "a", "old": "x", "new": "y"}),
+        (
+            "StrReplaceFile",
+            {"path": "a", "edit": {"old": "x", "new": "y"}},
+            "edit",
+            {"path": "a", "old": "x", "new": "y"},
+        ),
+        (
+            "replace_in_file",
+            {"path": "a", "diff": "<<<<<<< SEARCH\n:start_line:3\n-------\nx\n=======\ny\n>>>>>>> REPLACE"},
+            "edit",
+            {"path": "a", "old": "x", "new": "y"},
+        ),
+        (
+            "MultiEdit",
+            {
+                "path": "a",
+                "changes": [{"old_str": "x", "new_str": "y"}, {"old_str": "z", "new_str": "", "change_all": True}],
+            },
+            "edit",
+            {
+                "path": "a",
+                "old": "x",
+                "new": "y",
+                "edits": [{"old": "x", "new": "y"}, {"old": "z", "new": "", "replace_all": True}],
+            },
+        ),
+        ("apply_diff", {"diff": "--- a\n+++ b"}, "patch", {"patch": "--- a\n+++ b"}),
+        (
+            "replace_file_content",
+            {
+                "TargetFile": "a",
+                "Instruction": "i",
+                "ReplacementChunks": [{"TargetContent": "x", "ReplacementContent": "y", "AllowMultiple": False}],
+            },
+            "edit",
+            {"path": "a", "old": "x", "new": "y", "replace_all": False},
+        ),
+        ("write_to_file", {"path": "a", "content": "x", "line_count": 1}, "write", {"path": "a", "content": "x"}),
+        (
+            "write_to_file",
+            {"TargetFile": "a", "CodeContent": "x", "EmptyFile": False},
+            "write",
+            {"path": "a", "content": "x"},
+        ),
+        (
+            "grep_search",
+            {"query": "x", "isRegexp": False, "includePattern": "*.c", "maxResults": 5},
+            "grep",
+            {"pattern": "x", "literal": True, "include": "*.c", "limit": 5},
+        ),
+        ("find", {"name": "*.py", "dir": "."}, "find", {"pattern": "*.py", "path": "."}),
+        ("LS", {"directory_path": "a", "ignorePatterns": ["x"]}, "ls", {"path": "a"}),
+        ("Execute", {"command": "ls", "riskLevel": "low", "riskLevelReason": "r"}, "bash", {"command": "ls"}),
+        (
+            "run_command",
+            {"CommandLine": "ls", "Cwd": ".", "Blocking": True, "SafeToAutoRun": True},
+            "bash",
+            {"command": "ls", "cwd": "."},
+        ),
         ("apply_patch", {"input": "*** Begin Patch"}, "patch", {"patch": "*** Begin Patch"}),
         ("patch", {"patchText": "--- a"}, "patch", {"patch": "--- a"}),
         (
@@ -138,9 +209,45 @@ def test_a_dialect_has_its_own_names(tmp_path: Path) -> None:
 def test_every_rule_is_about_a_tool_and_its_parameters() -> None:
     assert set(spellings._PARAMETERS) <= set(TOOLS)
     assert {tool for tool, _ in spellings._TOOLS.values()} | set(spellings._COMMANDS.values()) <= set(TOOLS)
-    samples: list[Any] = ["a", 5, 5000, 0, -1, 1, True, False, "false", "counts", ["a"], [1, 2], [{"step": "a"}]]
+    blocks = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE"
+    samples: list[Any] = [
+        "str_replace",
+        "create",
+        "overwrite",
+        blocks,
+        {"old": "a", "new": "b"},
+        "a",
+        5,
+        5000,
+        0,
+        -1,
+        1,
+        True,
+        False,
+        "false",
+        "counts",
+        ["a"],
+        [1, 2],
+        [{"step": "a"}],
+    ]
     for tool, rules in spellings._PARAMETERS.items():
         for name, rule in rules.items():
             readings = [reading for value in samples if (reading := rule(value)) is not None]
             assert readings, (tool, name)
             assert all(set(reading) <= TOOLS[tool] for reading in readings), (tool, name)
+
+
+def test_several_edits_of_other_harnesses_are_made_all_or_none(kit: Kit) -> None:
+    path = Path(kit.workspace) / "several.txt"
+    path.write_text("one\ntwo\ntwo\n")
+    edits = [{"oldText": "one", "newText": "1"}, {"old_str": "two", "new_str": "2", "replaceAll": True}]
+    result = kit.call("edit", {"path": "several.txt", "edits": edits})
+    assert result.ok, result.text
+    assert path.read_text() == "1\n2\n2\n"
+    diff = "".join(
+        f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n" for old, new in (("1\n2", "3"), ("2", "4"))
+    )
+    assert kit.call("replace_in_file", {"path": "several.txt", "diff": diff}).ok
+    assert path.read_text() == "3\n4\n"
+    assert not kit.call("edit", {"path": "several.txt", "edits": [*edits, {"old": "3", "new": "5"}]}).ok
+    assert path.read_text() == "3\n4\n"

@@ -158,7 +158,7 @@ class Executor:
             if entry is None:
                 entry, call.name, given, renamed = self._find(call.name, given)
             if not isinstance(given, dict):
-                given = parse_arguments(given)
+                given = parse_arguments(given, renamed)
             call.arguments, coerced = entry.checker.check(given, call.name)
             coerced = renamed + coerced
             if (changed := self._hooks.change(call)) is not None:
@@ -195,8 +195,9 @@ class Executor:
     def check(self, name: str, given: Arguments) -> Checked:
         """What the call would be; nothing runs, and no file needs to exist."""
         arguments: Mapping[str, Any] = {}
+        notes: list[str] = []
         try:
-            arguments = parse_arguments(given)
+            arguments = parse_arguments(given, notes)
             entry, found, given, renamed = self._find(name, arguments)
             arguments, coerced = entry.checker.check(parse_arguments(given), found)
             if isinstance(entry, Bundle):
@@ -204,7 +205,7 @@ class Executor:
         except ToolError as error:
             faults = error.details if isinstance(error.details, list) else [error.message]
             return Checked(False, name, arguments, faults=faults)
-        return Checked(True, found, arguments, renamed + coerced)
+        return Checked(True, found, arguments, notes + renamed + coerced)
 
     def _find(self, name: str, given: Arguments) -> tuple[View | Bundle, str, Arguments, list[str]]:
         """The entry, name and arguments that a call stands for, relayed or by another name, which is noted."""
@@ -213,12 +214,13 @@ class Executor:
         entry = self.entries.get(name)
         if isinstance(entry, Relay):
             relay = entry
-            name, given = relay.read_call(parse_arguments(given))
+            name, given = relay.read_call(parse_arguments(given, notes))
             entry = self.entries.get(name)
         if entry is None and self._read_call is not None:
-            meant = self._read_call(name, parse_arguments(given), self.entries)
+            given = parse_arguments(given, notes)
+            meant = self._read_call(name, given, self.entries)
             if meant is not None:
-                notes = [f"{name} read as {meant[0]}"]
+                notes.append(f"{name} read as {meant[0]}")
                 name, given = meant
                 entry = self.entries[name]
         if entry is None or isinstance(entry, Relay):
@@ -303,19 +305,19 @@ def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Sugge
     return Suggestion(call.name, {**paths, **call.arguments})
 
 
-def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
-    """The arguments of a call, from an object or from its JSON text."""
+def parse_arguments(given: Mapping[str, Any] | str | bytes | None, notes: list[str] | None = None) -> Mapping[str, Any]:
+    """The arguments of a call, from an object or from its JSON text; `notes` gets what was read over in this."""
     if isinstance(given, dict):
         return given
     if given is None or given == "":
         return {}
     if isinstance(given, (str, bytes)):
-        try:
-            given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise ToolError(
-                ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
-            ) from error
+        from toolroll.schema.argument_text import read_object
+
+        given, slips = read_object(given)
+        if notes is not None:
+            notes += slips
+        return given
     if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
         raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
     return given

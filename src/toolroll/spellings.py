@@ -79,7 +79,9 @@ def join_command(words: Sequence[str]) -> str:
 
 
 def _one_path(value: Any) -> Mapping[str, Any] | None:
-    return {"path": value[0]} if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else None
+    value = value[0] if isinstance(value, list) and len(value) == 1 else None
+    value = value["path"] if isinstance(value, dict) and value.keys() == {"path"} else value
+    return {"path": value} if isinstance(value, str) else None
 
 
 def _file_type(value: Any) -> Mapping[str, Any] | None:
@@ -96,6 +98,49 @@ def _lines(value: Any) -> Mapping[str, Any] | None:
     if first < 0 or (last != -1 and last < first):
         return None
     return {"offset": max(1, first)} | ({} if last == -1 else {"end": max(1, last)})
+
+
+_OLD = ("old", "oldstring", "oldstr", "oldtext", "search", "find", "targetcontent")
+_NEW = ("new", "newstring", "newstr", "newtext", "replace", "replacement", "replacementcontent")
+_EVERY = ("replaceall", "changeall", "allowmultiple")
+_STEP = {**dict.fromkeys(_OLD, "old"), **dict.fromkeys(_NEW, "new"), **dict.fromkeys(_EVERY, "replace_all")}
+_BLOCK = re.compile(
+    r"^[<-]{5,9} ?SEARCH\n(?::\w+:.*\n)*(?:-{5,9}\n)?((?:.*\n)*?)={5,9}\n((?:.*\n)*?)[>+]{5,9} ?REPLACE$", re.MULTILINE
+)
+
+
+def _edits(value: Any) -> Mapping[str, Any] | None:
+    """Several replacements in one file, or a single one."""
+    if isinstance(value, str):
+        from toolroll.schema.argument_text import read_value
+
+        try:
+            value = read_value(value)
+        except ValueError:
+            return None
+    value = [value] if isinstance(value, dict) else value
+    if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+        return None
+    steps = [{_STEP.get(_flat(str(name)), ""): given for name, given in one.items()} for one in value]
+    if any(not {"old", "new"} <= set(step) or "" in step for step in steps):
+        return None
+    if len(steps) == 1:
+        return steps[0]
+    # The two parameters that every call has, though the steps are what counts.
+    return {"old": steps[0]["old"], "new": steps[0]["new"], "edits": steps}
+
+
+def _blocks(value: Any) -> Mapping[str, Any] | None:
+    """SEARCH/REPLACE blocks about one file."""
+    found = _BLOCK.findall(value.replace("\r\n", "\n")) if isinstance(value, str) else []
+    if not found or len(found) != value.count("SEARCH"):
+        return None
+    return _edits([{"old": old.removesuffix("\n"), "new": new.removesuffix("\n")} for old, new in found])
+
+
+def _text_of_one(name: str) -> Reading:
+    """A list of one text, or the text."""
+    return lambda value: {name: value[0]} if isinstance(value, list) and list(map(type, value)) == [str] else None
 
 
 def _last_line(value: Any) -> Mapping[str, Any] | None:
@@ -121,11 +166,23 @@ def _todos(value: Any) -> Mapping[str, Any] | None:
 
 
 _OUTPUT = {"files_with_matches": "files", "files_only": "files", "counts": "count", "lines": "content"}
-_ANY: dict[str, Reading] = {"description": _idle, "explanation": _idle, "justification": _idle, "securityrisk": _idle}
+_NO_MEANING = (
+    "description explanation justification securityrisk risklevel risklevelreason toolsummary toolaction safetoautorun "
+    "requiresapproval requireuserapproval goal includesummaryofotherfiles"
+)
+_ANY: dict[str, Reading] = dict.fromkeys(_NO_MEANING.split(), _idle)
 _EDIT: dict[str, Reading] = {
     "instruction": _idle,
+    "instructions": _idle,
     "expectedreplacements": _only(1),
     "allowmultiple": _as("replace_all", bool),
+    "command": _only("str_replace"),
+    "edits": _edits,
+    "edit": _edits,
+    "changes": _edits,
+    "replacements": _edits,
+    "replacementchunks": _edits,
+    "diff": _blocks,
 }
 # By tool, then by parameter, compared without case, `_` and `-`; flags such as -A as they are.
 _PARAMETERS: dict[str, dict[str, Reading]] = {
@@ -154,10 +211,12 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "shell": _idle,
         "tty": _idle,
         "blocking": _only(True),
+        "waitmsbeforeasync": _milliseconds("wait"),
     },
     "read": {
         "path": _one_path,
         "paths": _one_path,
+        "files": _one_path,
         "offset": _only(0),
         "viewrange": _lines,
         "linerange": _lines,
@@ -170,9 +229,12 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
     "grep": {
         "paths": _one_path,
         "path": _one_path,
-        "dirpath": _as("path", str),
         "outputmode": _choice("output", {**_OUTPUT, "content": "content", "count": "count"}),
         "output": _choice("output", _OUTPUT),
+        "isregexp": _switch("literal", chosen=False, default=True),
+        "isregex": _switch("literal", chosen=False, default=True),
+        "matchperline": _switch("output", "content", "files"),
+        "includes": _text_of_one("include"),
         "-n": _idle,
         "shownumbers": _idle,
         "-i": _as("ignore_case", bool),
@@ -195,19 +257,21 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
     "find": {
         "paths": _one_path,
         "path": _one_path,
-        "dirpath": _as("path", str),
         "targetdirectory": _as("path", str),
-        "globpattern": _as("pattern", str),
+        "patterns": _text_of_one("pattern"),
+        "includedirs": _idle,
         "casesensitive": _only(True),
         "respectgitignore": lambda value: {"ignored": not value} if isinstance(value, bool) else None,
     },
     "ls": {
         "paths": _one_path,
-        "dirpath": _as("path", str),
+        "ignore": _idle,
+        "ignorepatterns": _idle,
         "targetdirectory": _as("path", str),
         "respectgitignore": _idle,
     },
     "edit": _EDIT,
+    "write": {"linecount": _idle, "emptyfile": _only(False), "mode": _only("overwrite"), "command": _only("create")},
     "patch": {"input": _as("patch", str), "patchtext": _as("patch", str), "diff": _as("patch", str)},
     "insert": {
         # Ours is the line that the text goes before; that of others is the line it goes after.
@@ -228,18 +292,32 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
 }
 # Other harnesses' names of our tools, with the arguments that such a name stands for.
 _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
-    **dict.fromkeys(("readfile", "viewfile", "view", "openfile", "cat", "viewimage"), ("read", {})),
+    **dict.fromkeys(("readfile", "viewfile", "view", "openfile", "cat", "viewimage", "viewlinerange"), ("read", {})),
     **dict.fromkeys(("writefile", "createfile", "create", "writetofile"), ("write", {})),
-    **dict.fromkeys(("editfile", "strreplace", "replace", "searchreplace", "strreplaceedit"), ("edit", {})),
-    **dict.fromkeys(("applypatch", "applydiff"), ("patch", {})),
-    **dict.fromkeys(("glob", "globfiles", "findfiles", "filesearch", "globfilesearch"), ("find", {})),
+    **dict.fromkeys(
+        (
+            "editfile",
+            "strreplace",
+            "replace",
+            "searchreplace",
+            "strreplaceedit",
+            "strreplacefile",
+            "replacestringinfile",
+            "replaceinfile",
+            "replacefilecontent",
+            "applydiff",
+        ),
+        ("edit", {}),
+    ),
+    **dict.fromkeys(("applypatch",), ("patch", {})),
+    **dict.fromkeys(("glob", "globfiles", "findfiles", "filesearch", "globfilesearch", "findbyname"), ("find", {})),
     **dict.fromkeys(("grepsearch", "searchfilecontent", "searchfiles", "ripgrep", "rg", "greptool"), ("grep", {})),
     **dict.fromkeys(("list", "listdir", "listdirectory", "listfiles"), ("ls", {})),
     **dict.fromkeys(
         ("shell", "shellcommand", "execcommand", "runshellcommand", "executebash", "localshell", "containerexec"),
         ("bash", {}),
     ),
-    **dict.fromkeys(("runcommand", "executecommand", "runterminalcmd", "runinterminal"), ("bash", {})),
+    **dict.fromkeys(("runcommand", "executecommand", "runterminalcmd", "runinterminal", "execute"), ("bash", {})),
     **dict.fromkeys(("bashoutput", "taskoutput"), ("job", {"action": "output"})),
     **dict.fromkeys(("killshell", "killbash"), ("job", {"action": "kill"})),
     "writestdin": ("job", {"action": "input"}),
@@ -264,6 +342,10 @@ def read_call(name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> 
         if not isinstance(command, str) or command not in _COMMANDS:
             return None
         return _COMMANDS[command], {key: value for key, value in arguments.items() if key != "command"}
+    if flat == "applydiff" and _blocks(arguments.get("diff")) is None:
+        flat = "applypatch"
+    if flat == "multiedit" and "pattern" not in arguments:  # several edits of one file, elsewhere
+        flat = "edit"
     same = [one for one in known if _flat(one) == flat]
     tool, fixed = (same[0], {}) if same else _TOOLS.get(flat, ("", {}))
     return (tool, {**arguments, **fixed}) if tool in known else None

@@ -168,7 +168,7 @@ def test_unknown_tools_and_broken_arguments_are_told_to_the_model(serve: Serve, 
     assert codes == ["NotFound", "ValidationError", "ValidationError", "ValidationError", None]
     unknown, broken, listed, missing = sent_results(server)
     assert "'read'" in unknown
-    assert "not valid JSON" in broken
+    assert "cut off after 11 characters: send the rest in parts" in broken
     assert "must be an object" in listed
     assert "path" in missing
 

@@ -116,3 +116,12 @@ def test_as_many_is_right_whatever_is_expected(expected):
 def test_a_line_feed_that_is_not_there():
     with pytest.raises(ValueError, match="not found"):
         lines.nth_feed(b"a\n", 2)
+
+
+@pytest.mark.parametrize("content", ["new", "new\n", "new\n\n", "\nnew", "\n\nnew\n"])
+@pytest.mark.parametrize("text", ["a\nb\n", "a\nb", "a\r\nb\r\n", "a\r\nb", ""])
+def test_whole_lines_are_never_glued(text, content):
+    for line in range(1, len(lines.split(text)) + 2):
+        made = lines.insert(text, line, content).replace("\r\n", "\n").split("\n")
+        assert made.count("new") == 1
+        assert [one for one in made if one in "ab" and one] == text.split()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn
+from toolroll.schema.argument_text import read_value
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
@@ -117,7 +118,7 @@ def _build_arguments(raw: str, schema: Mapping[str, Any]) -> str:
         return "{}"
     value: Any
     try:
-        value = json.loads(raw, strict=False)  # models write line ends inside strings
+        value = read_value(raw)
     except ValueError:
         value = None if raw.startswith(("{", "[")) else raw.strip("`").strip()
     if isinstance(value, dict):

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from toolroll.cli.command import UsageError
+from toolroll.result import ToolError
+from toolroll.schema.argument_text import read_object
 
 Schema = Mapping[str, Any]
 _UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
@@ -55,12 +57,9 @@ def _format_value(value: Any, kind: Schema) -> str:
 
 def _parse_object(text: str) -> dict[str, Any]:
     try:
-        value = msgspec.json.decode(text)
-    except _UNREADABLE as error:
-        raise UsageError(f"The JSON of the arguments cannot be read: {error}.") from None
-    if not isinstance(value, dict):
-        raise UsageError('The JSON of the arguments must be an object such as {"path": "README.md"}.')
-    return value
+        return dict(read_object(text)[0])
+    except ToolError as error:
+        raise UsageError(f'{error.message} Give an object such as {{"path": "README.md"}}.') from None
 
 
 def _read_text(name: str, text: str, words: Sequence[str]) -> str:

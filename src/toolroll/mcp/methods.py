@@ -10,6 +10,7 @@ import msgspec
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Backend, Item, UnknownItemError
 from toolroll.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Id, RpcError
+from toolroll.result import ToolError
 
 _MAX_COMPLETIONS = 100  # by the protocol
 
@@ -37,6 +38,13 @@ class RpcRequest(msgspec.Struct):
         found = self.params.get(name)
         if found is None:
             return {}
+        if isinstance(found, str):
+            from toolroll.schema.argument_text import read_object
+
+            try:
+                return dict(read_object(found)[0])
+            except ToolError as error:
+                raise RpcError(INVALID_PARAMS, f"`{name}` must be an object. {error.message}") from None
         if not isinstance(found, dict):
             raise RpcError(INVALID_PARAMS, f"`{name}` must be an object.")
         return found

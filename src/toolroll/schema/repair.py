@@ -10,12 +10,16 @@ from toolroll.schema.signature import Schema
 
 # Names that mean the same parameter in one tool language or another. Compared without case and underscores.
 _SAME = [set(group.split()) for group in (
-    "path filepath file filename absolutepath targetfile directory dir folder", "old oldstring oldstr oldtext search",
-    "new newstring newstr newtext replacement", "replaceall all every", "content contents text filetext",
-    "pattern query regex glob", "include fileglob filepattern glob", "literal literaltext fixedstrings",
-    "ignorecase caseinsensitive", "context contextlines", "limit maxresults headlimit count maxlines",
-    "offset startline start line", "end endline", "source src from", "target destination dest dst to",
-    "command cmd code script", "query question input",
+    "path filepath file filename absolutepath targetfile directory dir folder dirpath directorypath searchpath",
+    "old oldstring oldstr oldtext search find targetcontent",
+    "new newstring newstr newtext replacement replace replacementcontent", "replaceall all every changeall",
+    "content contents text filetext codecontent",
+    "pattern query regex glob name globpattern", "include fileglob filepattern glob includepattern globpattern",
+    "exclude excludepattern", "literal literaltext fixedstrings",
+    "ignorecase caseinsensitive", "context contextlines", "limit maxresults headlimit count maxlines nlines numlines",
+    "offset startline start line lineoffset firstline", "end endline", "source src from",
+    "target destination dest dst to",
+    "command cmd code script commandline", "query question input",
 )]  # fmt: skip
 
 
@@ -84,11 +88,9 @@ def _convert(value: Any, schema: Schema) -> Any:
     reader = _READERS.get(kind)
     if reader is None:
         return value
-    import msgspec
-
     try:
         found = reader(value.strip())
-    except (ValueError, msgspec.DecodeError, RecursionError):
+    except ValueError:
         found = None
     if found is None and kind == "array" and schema.get("items", {}).get("type") == "string" and value[:1] != "[":
         return [value]
@@ -97,9 +99,9 @@ def _convert(value: Any, schema: Schema) -> Any:
 
 def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
-        import msgspec
+        from toolroll.schema.argument_text import read_value
 
-        found = msgspec.json.decode(text)
+        found = read_value(text)
         return found if isinstance(found, kind) else None
 
     return read

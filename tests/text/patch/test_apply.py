@@ -31,6 +31,19 @@ def test_where_each_hunk_went_is_told():
     assert apply(text, chunks(" 17\n-18\n+x\n")).hunks == (Landed(17, None, True, 1, 1),)
 
 
+@pytest.mark.parametrize("old", ["beta = 2", "beta = 2 ", "  beta = 2", "beta=2", "beta\u00a0= 2"])
+@pytest.mark.parametrize("around", ["alpha\n{}\nomega\n", "{}\nomega\n", "alpha\n{}\n", "alpha\n{}", "alpha\r\n{}\r\n"])
+def test_no_relation_changes_where_lines_end(old, around):
+    text = around.format("beta = 2")
+    expected = around.format("NEW = 2")
+    for body in (f"-{old}\n+NEW = 2\n", f"-{old}\n+NEW = 2\n \n", f" alpha\n-{old}\n+NEW = 2\n omega\n"):
+        for parsed in (hunks(f"@@ -1,1 +1,1 @@\n{body}"), chunks(body)):
+            try:
+                assert apply(text, parsed).text == expected
+            except ToolError:
+                continue
+
+
 A, B = "a\nb\nc\nd\ne\n", "a\nb\nC\nd\ne\n"
 C = "@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n"
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from toolroll.result import Image
+from toolroll.result import Image, ToolError
+from toolroll.schema.argument_text import read_object
 
 if TYPE_CHECKING:
     import httpx2
@@ -157,7 +158,6 @@ def encode_arguments(arguments: object) -> str:
 def parse_arguments(text: str) -> Mapping[str, Any]:
     """The arguments of a call as an object, which servers require; invalid JSON becomes `{"broken": text}`."""
     try:
-        found = msgspec.json.decode(text or "{}")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        found = None
-    return found if isinstance(found, dict) else {"broken": text}
+        return read_object(text)[0]
+    except ToolError:
+        return {"broken": text}
