@@ -1,4 +1,4 @@
-"""The client of one request over stdio: what it can do, what it is asked, and how far it learns the work is."""
+"""The client of one request: what it can do, what it is asked, and how far it learns the work is."""
 
 import threading
 from types import SimpleNamespace
@@ -8,23 +8,26 @@ import pytest
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp import peer as module
 from toolroll.mcp.methods import RpcRequest
-from toolroll.mcp.peer import InputRequiredError, StdioPeer
+from toolroll.mcp.peer import ClientPeer, MissingCapabilityError
 from toolroll.mcp.wire import RpcMessage
 from toolroll.result import ErrorCode, ToolError
 
 FORM = ("elicitation/create", {"message": "Well?"})
 
 
-def make(params=None, ask=None, capabilities=None):
+CAN = {"elicitation": {}}
+
+
+def make(params=None, ask=None, capabilities=CAN, meta=None):
     """A peer, and the messages that it sends."""
     sent = []
-    request = RpcRequest(1, "tools/call", params or {}, sent.append, CancelToken())
-    return StdioPeer(request, capabilities or {}, ask), sent
+    request = RpcRequest(1, "tools/call", params or {}, sent.append, CancelToken(), meta)
+    return ClientPeer(request, capabilities, ask), sent
 
 
 def answering(**answer):
     """A way to ask that answers at once."""
-    return lambda _method, _params, then: then(RpcMessage("2.0", "q", **answer))
+    return lambda _method, _params, then, _send: then(RpcMessage("2.0", "q", **answer))
 
 
 def error_of(peer):
@@ -41,7 +44,7 @@ def test_only_what_is_declared_can_be_done():
 def test_an_answer_is_waited_for_in_another_thread():
     asked = []
 
-    def ask(method, params, then):
+    def ask(method, params, then, _send):
         asked.append((method, params))
         threading.Timer(0.05, then, [RpcMessage("2.0", "q", result={"action": "accept"})]).start()
 
@@ -65,31 +68,32 @@ def test_a_refusal_says_why(answer, why):
 
 
 def test_a_client_that_goes_answers_nothing():
-    peer, _ = make(ask=lambda _method, _params, then: then(None))
+    peer, _ = make(ask=lambda _method, _params, then, _send: then(None))
     assert error_of(peer) == (ErrorCode.CANCELLED, "The client has gone.")
 
 
 def test_a_cancelled_call_does_not_wait_for_an_answer():
-    peer, _ = make(ask=lambda _method, _params, _then: threading.Timer(0.05, peer.token.cancel).start())
+    peer, _ = make(ask=lambda _method, _params, _then, _send: threading.Timer(0.05, peer.token.cancel).start())
     assert error_of(peer)[0] is ErrorCode.CANCELLED
 
 
-def test_a_stateless_client_is_asked_by_the_result_and_answers_with_the_request():
-    peer, _ = make()
-    with pytest.raises(InputRequiredError) as caught:
+def test_a_question_that_the_client_cannot_answer_is_not_asked():
+    peer, sent = make(ask=answering(result={}), capabilities={"roots": {}})
+    with pytest.raises(MissingCapabilityError, match="does not support elicitation") as caught:
         peer.request(*FORM)
-    (key,) = caught.value.result["inputRequests"]
-    assert caught.value.result == {
-        "resultType": "input_required",
-        "inputRequests": {key: {"method": FORM[0], "params": FORM[1]}},
-    }
-    again, _ = make({"inputResponses": {key: {"action": "accept"}}})
-    assert again.request(*FORM) == {"action": "accept"}
-    for wrong in ({key: 3}, {"other": {}}, 3):
-        with pytest.raises(InputRequiredError):
-            make({"inputResponses": wrong})[0].request(*FORM)
-    with pytest.raises(InputRequiredError):
-        again.request("elicitation/create", {"message": "Another?"})
+    assert (caught.value.capability, sent) == ("elicitation", [])
+
+
+@pytest.mark.parametrize(
+    ("meta", "levels"),
+    [(None, ["debug", "info", "error"]), ({}, []), ({"level": "info"}, ["info", "error"]), ({"level": "x"}, [])],
+)
+def test_a_stateless_client_gets_the_log_that_it_asks_for(meta, levels):
+    given = {"io.modelcontextprotocol/logLevel": meta["level"]} if meta else {}
+    peer, sent = make({"_meta": given}, meta=meta)
+    for level in ("debug", "info", "error"):
+        peer.notify("notifications/message", {"level": level})
+    assert [one["params"]["level"] for one in sent] == levels
 
 
 def test_notifications_are_sent_as_they_are():

@@ -16,7 +16,7 @@ from toolroll.host.approval.request import Refusal
 from toolroll.kit import preset
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
-from toolroll.mcp.session import StdioSession
+from toolroll.mcp.session import Session
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 CAN = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {"elicitation": {}}}
@@ -30,7 +30,7 @@ class Talk:
         self.backend = backend
         self.said, self.logged = [], []
         self.reply = lambda _message: None
-        self.session = StdioSession(backend, self._take, self._work, lambda *line: self.logged.append(line), on_roots)
+        self.session = Session(backend, self._take, self._work, lambda *line: self.logged.append(line), on_roots)
         self._number = 0
 
     def _work(self, job, _long):
@@ -266,21 +266,33 @@ def test_a_session_that_closes_answers_its_own_questions(talk, ws):
     assert list(ws.iterdir()) == []
 
 
-def test_a_stateless_client_is_asked_between_two_tries(talk, ws):
+def test_a_stateless_client_is_asked_by_the_result_and_its_next_request_is_the_same_call(talk, ws):
     one = talk()
-    (first,) = one.ask("tools/call", {**WRITE, "_meta": CAN})
-    assert first["result"]["resultType"] == "input_required"
-    ((key, question),) = first["result"]["inputRequests"].items()
-    assert (question["method"], list(ws.iterdir())) == ("elicitation/create", [])
-    denied = {key: {"action": "decline"}}
-    (no,) = one.ask("tools/call", {**WRITE, "_meta": CAN, "inputResponses": denied})
-    assert (no["result"]["resultType"], no["result"]["isError"]) == ("complete", True)
-    allowed = {key: {"action": "accept", "content": {"decision": "once"}}}
-    other = {**WRITE, "arguments": {"path": "b.txt", "content": "x"}}
-    (again,) = one.ask("tools/call", {**other, "_meta": CAN, "inputResponses": allowed})
-    assert again["result"]["resultType"] == "input_required", "an answer is for one call"
-    (yes,) = one.ask("tools/call", {**WRITE, "_meta": CAN, "inputResponses": allowed})
-    assert (yes["result"]["isError"], (ws / "a.txt").read_text()) == (False, "x")
+
+    def ask(id, path, **more):
+        """The answer to a request in a thread of its own: its call may wait."""
+        arguments = {"path": path, "content": "x"}
+        params = {"name": "write", "arguments": arguments, "_meta": CAN, **more}
+        threading.Thread(target=one.ask, args=("tools/call", params, id)).start()
+        until(lambda: any(message.get("id") == id for message in one.said))
+        return next(message for message in one.said if message.get("id") == id)
+
+    def again(id, path, first, **content):
+        answers = {key: {"action": "accept", "content": content} for key in first["inputRequests"]}
+        return ask(id, path, requestState=first["requestState"], inputResponses=answers)
+
+    first, other = ask("1", "a.txt")["result"], ask("2", "b.txt")["result"]
+    assert (first["resultType"], one.session.pending(), list(ws.iterdir())) == ("input_required", set(), [])
+    assert [question["method"] for question in first["inputRequests"].values()] == ["elicitation/create"]
+    refused = again("3", "b.txt", first, decision="once")["error"]
+    assert refused["message"] == "No call waits under this requestState. Begin again without it."
+    assert again("4", "a.txt", first, decision="deny")["result"]["isError"] is True
+    assert again("5", "a.txt", first, decision="once")["error"] == refused, "a state is for one answer"
+    assert again("6", "b.txt", other, decision="once")["result"]["isError"] is False
+    assert [path.name for path in ws.iterdir()] == ["b.txt"]
+    ask("7", "c.txt")
+    one.session.close()
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name.endswith("(ask)")])
 
 
 def test_stateless_requests(talk):
@@ -542,7 +554,7 @@ def test_whatever_comes_is_survived(lines):
 
 def test_a_stateless_client_is_announced_once(talk):
     backend, seen = talk().backend, []
-    session = StdioSession(backend, lambda _: None, lambda job, _long: job() or True, print, on_client=seen.append)
+    session = Session(backend, lambda _: None, lambda job, _long: job() or True, print, on_client=seen.append)
     for id in (1, 2):
         line = {"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": CAN}}
         session.handle(bytearray(json.dumps(line).encode()))
@@ -603,7 +615,7 @@ def test_a_fault_is_answered_and_logged(fault, error, logged):
 
 def test_a_call_for_which_there_is_no_room_is_refused():
     said, jobs = [], []
-    session = StdioSession(Failing(), said.append, lambda _job, long: jobs.append(long), print)
+    session = Session(Failing(), said.append, lambda _job, long: jobs.append(long), print)
     for number, name in enumerate((None, "plain", "breaks", "sends", "other")):
         method, params = ("tools/call", {"name": name}) if name else ("tools/list", {})
         line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -617,7 +629,7 @@ def test_a_call_for_which_there_is_no_room_is_refused():
 
 def test_what_is_under_way_is_known_and_ends_with_the_session():
     jobs, said, backend = [], [], Failing()
-    session = StdioSession(backend, said.append, lambda job, _long: jobs.append(job) or True, print)
+    session = Session(backend, said.append, lambda job, _long: jobs.append(job) or True, print)
     session.handle(b'{"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "plain"}}')
     assert (session.pending(), backend.watcher is not None) == ({"tools/call"}, True)
     session.close()

@@ -21,10 +21,12 @@ class Peer(Protocol):
 
     token: CancelToken
     """Cancelled when the client cancels the request or goes away."""
-    meta: Item
-    """The `_meta` of the request."""
     client: Item
     """What the client says of itself (`clientInfo`)."""
+
+    @property
+    def meta(self) -> Item:
+        """The `_meta` of the request."""
 
     def can(self, capability: str) -> bool:
         """True when the client supports "elicitation", "roots" or "sampling"."""

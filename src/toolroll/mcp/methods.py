@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,9 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Backend, Item, UnknownItemError
 from toolroll.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Id, RpcError
 from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.mcp.suspended import StatelessCall
 
 _MAX_COMPLETIONS = 100  # by the protocol
 
@@ -25,6 +28,10 @@ class RpcRequest(msgspec.Struct):
     token: CancelToken
     meta: Item | None = None
     """What a stateless request says about its client."""
+    running: dict[Id, RpcRequest] = {}
+    """Where it is found until it is answered."""
+    call: StatelessCall | None = None
+    """The call of a stateless client that it stands for."""
 
     def text(self, name: str) -> str:
         """A parameter that must be a string."""

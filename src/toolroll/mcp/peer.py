@@ -1,8 +1,8 @@
-"""The client of one request over stdio."""
+"""The client of one request: what it can do, what it is asked, and how far it learns the work is."""
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -11,47 +11,69 @@ from typing import Any
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item
 from toolroll.mcp.methods import RpcRequest
-from toolroll.mcp.wire import RpcMessage, encode
+from toolroll.mcp.suspended import Questions, StatelessCall
+from toolroll.mcp.wire import RpcMessage
 from toolroll.result import ErrorCode, ToolError
 
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 _POLL_S = 0.1  # how often a wait for the client looks for cancellation
 _PROGRESS_INTERVAL_S = 0.05
 
 Send = Callable[[Any], None]
 Then = Callable[[RpcMessage | None], None]
-Ask = Callable[[str, Item, Then], Callable[[], None]]
-"""Sends a request to the client; returns a function that takes it back."""
+Ask = Callable[[str, Item, Then, Send], Callable[[], None]]
+"""Sends a request to the client, as part of an answer; returns a function that takes it back."""
 
 
-class InputRequiredError(Exception):
-    """A stateless client must answer a question first: it sends the request again, with the answer."""
+class MissingCapabilityError(ToolError):
+    """The client has not declared the capability that a request to it needs."""
 
-    def __init__(self, key: str, method: str, params: Item) -> None:
-        super().__init__(method)
-        self.result = {"resultType": "input_required", "inputRequests": {key: {"method": method, "params": params}}}
+    def __init__(self, capability: str) -> None:
+        super().__init__(ErrorCode.UNSUPPORTED, f"The client of this server does not support {capability}.")
+        self.capability = capability
 
 
-class StdioPeer:
-    """A `Peer`: the client of one request and what it can do."""
+class ClientPeer:
+    """A `Peer`: the client of one request. A stateless client gets questions as results of its requests."""
 
     _last = (-1.0, 0.0)
 
-    def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None, client: Item | None = None) -> None:
-        """Without `ask` the client is stateless: it gets questions only as results."""
+    def __init__(
+        self, request: RpcRequest, capabilities: Item, ask: Ask | StatelessCall, client: Item | None = None
+    ) -> None:
         self.token = request.token
-        meta = request.params.get("_meta")
-        self.meta: Item = meta if isinstance(meta, dict) else {}
         self.client: Item = client or {}
         self._request = request
         self._capabilities = capabilities
         self._ask = ask
 
+    @property
+    def meta(self) -> Item:
+        found = self._request.params.get("_meta")
+        return found if isinstance(found, dict) else {}
+
     def can(self, capability: str) -> bool:
         return isinstance(self._capabilities.get(capability), dict)
 
-    def request(self, method: str, params: Item, *, withdrawn: CancelToken | None = None) -> Item:
-        if self._ask is None:
-            return self._given_answer(method, params)
+    def request(
+        self, method: str, params: Item, name: str | None = None, *, withdrawn: CancelToken | None = None
+    ) -> Item:
+        """`Peer.request`. A stateless client can answer ahead of time only what has a `name`."""
+        name = name or secrets.token_urlsafe(9)
+        return self.ask({name: (method, params)}, withdrawn)[name]
+
+    def ask(self, questions: Questions, withdrawn: CancelToken | None = None) -> dict[str, Item]:
+        """Send several requests at once, and wait for all results."""
+        for method, _ in questions.values():
+            if not self.can(capability := method.partition("/")[0]):
+                raise MissingCapabilityError(capability)
+        if isinstance(self._ask, StatelessCall):
+            return self._ask.ask(questions, withdrawn)
+        waits = {name: self._send_question(self._ask, *question) for name, question in questions.items()}
+        return {name: wait(withdrawn) for name, wait in waits.items()}
+
+    def _send_question(self, ask: Ask, method: str, params: Item) -> Callable[[CancelToken | None], Item]:
         came = threading.Event()
         answers: list[RpcMessage | None] = []
 
@@ -59,20 +81,28 @@ class StdioPeer:
             answers.append(message)
             came.set()
 
-        take_back = self._ask(method, params, then)
-        while not came.wait(_POLL_S):
-            self.token.check()
-            if withdrawn is not None and withdrawn.cancelled:
-                take_back()
-                withdrawn.check()
-        answer = answers[0]
-        if answer is None:
-            raise ToolError(ErrorCode.CANCELLED, "The client has gone.")
-        if not isinstance(answer.result, dict):
-            raise ToolError(ErrorCode.UNSUPPORTED, f"The client refused {method!r}: {_reason(answer.error)}.")
-        return answer.result
+        take_back = ask(method, params, then, self._request.send)
+
+        def wait(withdrawn: CancelToken | None) -> Item:
+            while not came.wait(_POLL_S):
+                self.token.check()
+                if withdrawn is not None and withdrawn.cancelled:
+                    take_back()
+                    withdrawn.check()
+            if (answer := answers[0]) is None:
+                raise ToolError(ErrorCode.CANCELLED, "The client has gone.")
+            if not isinstance(answer.result, dict):
+                raise ToolError(ErrorCode.UNSUPPORTED, f"The client refused {method!r}: {_reason(answer.error)}.")
+            return answer.result
+
+        return wait
 
     def notify(self, method: str, params: Item) -> None:
+        """Send a notification; a stateless client gets only the log messages that its request asked for."""
+        if method == "notifications/message" and self._request.meta is not None:
+            least, level = self.meta.get(_LOG_LEVEL), params.get("level")
+            if least not in LEVELS or level not in LEVELS or LEVELS.index(level) < LEVELS.index(least):
+                return
         self._request.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def progress(self, done: float, total: float | None, note: str) -> None:
@@ -89,14 +119,6 @@ class StdioPeer:
         if note:
             params["message"] = note
         self.notify("notifications/progress", params)
-
-    def _given_answer(self, method: str, params: Item) -> Item:
-        key = hashlib.blake2b(encode([method, params]), digest_size=8).hexdigest()
-        answers = self._request.params.get("inputResponses")
-        answer = answers.get(key) if isinstance(answers, dict) else None
-        if not isinstance(answer, dict):
-            raise InputRequiredError(key, method, params)
-        return answer
 
 
 def _reason(error: Any) -> str:

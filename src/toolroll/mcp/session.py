@@ -1,4 +1,4 @@
-"""The stdio session of one client: handshake, requests, notifications."""
+"""The session of one client: handshake, requests, notifications. Transports bring its messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp import versions, wire
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.methods import BACKEND_METHODS, RpcRequest
-from toolroll.mcp.peer import InputRequiredError, Send, StdioPeer, Then
+from toolroll.mcp.peer import LEVELS, ClientPeer, MissingCapabilityError, Send, Then
+from toolroll.mcp.suspended import StatelessCall, SuspendedCalls
 from toolroll.mcp.wire import Id, Line, RpcError, RpcMessage
 from toolroll.result import ToolError
 
@@ -22,10 +23,12 @@ Log = Callable[[str, str], None]
 Work = Callable[[Callable[[], None], bool], bool]
 OnRoots = Callable[[list[str] | None], None]
 OnClient = Callable[[Item], None]
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_OF_HANDSHAKE = ("initialize", "ping", "logging/setLevel")  # a stateless client has none of them
+# Answered at once, by whatever thread handles the message; for the rest the backend may take long.
+_AT_ONCE = frozenset(("initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen"))
 
 
-class StdioSession:
+class Session:
     """Answers the messages of one client. Several threads may handle messages at once."""
 
     def __init__(
@@ -36,10 +39,14 @@ class StdioSession:
         log: Log,
         on_roots: OnRoots | None = None,
         on_client: OnClient | None = None,
+        *,
+        aside: Callable[[Callable[[], None]], object] = lambda job: job(),
+        suspended: SuspendedCalls | None = None,
     ) -> None:
-        """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots.
+        """`work` runs a call, with a flag for those that take long; `aside` runs lists and other short requests.
 
-        `on_client` gets the parameters of `initialize`, or the capabilities of a stateless client.
+        `on_roots` gets the client's roots, `on_client` the parameters of `initialize`, or the capabilities of a
+        stateless client. `suspended` are calls of other sessions, which this one may answer and does not end.
         """
         self.backend = backend
         self._send = send
@@ -52,13 +59,16 @@ class StdioSession:
         self._capabilities: Item = {}
         self._client: Item = {}
         self._roots_asked = False
+        self._aside = aside
+        self._owns_suspended = suspended is None
+        self._suspended = SuspendedCalls() if suspended is None else suspended
         self._level: int | None = None
         self._running: dict[Id, RpcRequest] = {}
         self._answering: dict[int, str] = {}  # methods whose answer is being sent
-        self._questions: dict[str, Then] = {}
+        self._questions: dict[str, tuple[Then, Send]] = {}
         self._withdrawn: set[str] = set()  # questions that were answered elsewhere
         self._question_ids = itertools.count(1)
-        self._listeners: dict[Id, frozenset[str]] = {}
+        self._listeners: dict[Id, tuple[frozenset[str], Send]] = {}
         self._lock = threading.Lock()
         self._tool_list: msgspec.Raw | None = None
         self._slow_tools: frozenset[str] = frozenset()
@@ -69,14 +79,20 @@ class StdioSession:
         try:
             if not line:
                 raise RpcError(wire.INVALID_REQUEST, "This message is too long and was passed over.")
-            found = wire.parse(line)
-            if isinstance(found, list):
-                self._on_batch(found)
-            else:
-                self._dispatch(found, self._send)
+            self.take(wire.parse(line), self._send)
         except RpcError as fault:
             self._log("warning", fault.message)
             self._send(wire.make_error(fault.id, fault))
+
+    def take(self, message: RpcMessage | list[Any], send: Send) -> None:
+        """Answer one message by `send`; a request that was cancelled is answered with None.
+
+        Raises RpcError for a batch that this version does not have; its answers are sent as other messages are.
+        """
+        if isinstance(message, list):
+            self._on_batch(message)
+        else:
+            self._dispatch(message, send)
 
     def pending(self) -> set[str]:
         """The methods of the requests that are not answered yet."""
@@ -86,19 +102,27 @@ class StdioSession:
 
     def close(self) -> None:
         """Cancel everything that still runs for the client."""
-        self._unwatch()
+        unwatch, self._unwatch = self._unwatch, lambda: None
+        unwatch()
         with self._lock:
-            waiting, self._questions = list(self._questions.values()), {}
+            waiting, self._questions = [then for then, _ in self._questions.values()], {}
         for request in tuple(self._running.values()):
             request.token.cancel()
         for then in waiting:
             then(None)
+        if self._owns_suspended:
+            self._suspended.close()
 
     def tell(self, level: str, text: str) -> None:
         """Send a log message, if the client has asked for this level."""
         if self._level is not None and LEVELS.index(level) >= self._level:
             params = {"level": level, "logger": "toolroll", "data": text}
             self._send({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+    @property
+    def version(self) -> str:
+        """The version of the handshake; empty before it."""
+        return self._version
 
     @property
     def listed(self) -> bool:
@@ -139,23 +163,24 @@ class StdioSession:
 
     def _on_response(self, message: RpcMessage) -> None:
         with self._lock:
-            then = self._questions.pop(str(message.id), None)
-        if then is None:
+            asked = self._questions.pop(str(message.id), None)
+        if asked is None:
             late = f"The answer {message.id!r} came late: the question was answered elsewhere."
             never = f"Nothing was asked that {message.id!r} could answer."
             self._log("warning", late if str(message.id) in self._withdrawn else never)
         else:
-            then(message)
+            asked[0](message)
 
     def _on_notification(self, method: str, params: Item) -> None:
         if method == "notifications/cancelled":
             id = params.get("requestId")
             if isinstance(id, Id):
-                self._cancel(id)
+                self.cancel(id)
         elif method in ("notifications/initialized", "notifications/roots/list_changed"):
             self._ask_roots()
 
-    def _cancel(self, id: Id) -> None:
+    def cancel(self, id: Id) -> None:
+        """Cancel a request that runs."""
         request = self._running.get(id)
         with self._lock:
             if self._listeners.pop(id, None) is not None:
@@ -164,11 +189,13 @@ class StdioSession:
             request.token.cancel()
 
     def _on_request(self, id: Id, method: str, params: Item, send: Send) -> None:
-        request = RpcRequest(id, method, params, send, CancelToken())
+        request = RpcRequest(id, method, params, send, CancelToken(), running=self._running)
         if self._running.setdefault(id, request) is not request:
             send(wire.make_error(id, RpcError(wire.INVALID_REQUEST, f"A request with the id {id!r} is under way.")))
-        elif method != "tools/call":
+        elif method in _AT_ONCE:
             self._answer(request)
+        elif method != "tools/call":
+            self._aside(partial(self._answer, request))
         elif not self._work(partial(self._answer, request), self._is_slow_tool(params.get("name"))):
             self._finish(request, wire.make_error(id, RpcError(wire.BUSY, "Too many calls wait. Send fewer at once.")))
 
@@ -181,16 +208,18 @@ class StdioSession:
                 self._read_envelope(request)
             if self._needs_roots(request.method):
                 self._ask_roots()
-            if (method := _METHODS.get(request.method)) is None:
+            method = _METHODS.get(request.method)
+            if method is None or (request.meta is not None and request.method in _OF_HANDSHAKE):
                 raise RpcError(wire.UNKNOWN_METHOD, f"There is no method {request.method!r}.")
             result = method(self, request)
         except RpcError as fault:
             self._finish(request, wire.make_error(request.id, fault))
+        except MissingCapabilityError as error:
+            needed: Item = {"requiredCapabilities": {error.capability: {}}}
+            self._finish(request, wire.make_error(request.id, RpcError(wire.NO_CAPABILITY, error.message, needed)))
         except ToolError as error:
             self._log("error", f"{request.method}: {error.message}")
             self._finish(request, wire.make_error(request.id, RpcError(wire.INTERNAL, error.message)))
-        except InputRequiredError as asking:
-            self._finish(request, wire.make_result(request.id, asking.result))
         except Exception as error:  # a fault of the server, which goes on
             self._log("error", f"{request.method} failed: {wire.describe(error)}")
             internal = RpcError(wire.INTERNAL, f"Internal error: {type(error).__name__}.")
@@ -217,9 +246,14 @@ class StdioSession:
             on_client(params)
 
     def _finish(self, request: RpcRequest, answer: Item) -> None:
+        if request.call is not None and request.call.keep(answer):
+            return
         # The client may use the id again as soon as it has the answer; `pending` counts the request until it is sent.
         self._answering[id(request)] = request.method
-        self._running.pop(request.id, None)
+        request.running.pop(request.id, None)
+        if request.send is not self._send:  # after the answer nothing more can be said by this way
+            for asked in [key for key, (_, send) in tuple(self._questions.items()) if send is request.send]:
+                self._take_back(asked)
         try:
             if not request.token.cancelled:
                 request.send(answer)
@@ -251,23 +285,22 @@ class StdioSession:
             uris = [one["uri"] for one in roots or () if isinstance(one, dict) and isinstance(one.get("uri"), str)]
             on_roots(uris or None)
 
-        self._ask("roots/list", {}, then)
+        self._ask("roots/list", {}, then, self._send)
 
-    def _ask(self, method: str, params: Item, then: Then) -> Callable[[], None]:
+    def _ask(self, method: str, params: Item, then: Then, send: Send) -> Callable[[], None]:
         id = f"toolroll-{next(self._question_ids)}"
         with self._lock:
-            self._questions[id] = then
-        self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+            self._questions[id] = then, send
+        send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        return partial(self._take_back, id)
 
-        def take_back() -> None:
-            with self._lock:
-                asked = self._questions.pop(id, None)
-                self._withdrawn.add(id)
-            if asked is not None:
-                why = {"requestId": id, "reason": "It was answered elsewhere."}
-                self._send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why})
-
-        return take_back
+    def _take_back(self, id: str) -> None:
+        with self._lock:
+            asked = self._questions.pop(id, None)
+            self._withdrawn.add(id)
+        if asked is not None:
+            why = {"requestId": id, "reason": "It was answered elsewhere."}
+            asked[1]({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why})
 
     def _on_list_changed(self, kind: ListKind) -> None:
         if kind == "tools":
@@ -276,9 +309,9 @@ class StdioSession:
         if self._version:
             self._send({"jsonrpc": "2.0", "method": method})
         with self._lock:
-            listening = [id for id, kinds in self._listeners.items() if kind in kinds]
-        for id in listening:
-            self._send({"jsonrpc": "2.0", "method": method, "params": {"_meta": {versions.SUBSCRIPTION: id}}})
+            listening = [(id, send) for id, (kinds, send) in self._listeners.items() if kind in kinds]
+        for id, send in listening:
+            send({"jsonrpc": "2.0", "method": method, "params": {"_meta": {versions.SUBSCRIPTION: id}}})
 
     # One method for each method of the protocol.
 
@@ -311,7 +344,7 @@ class StdioSession:
         wanted = request.table("notifications")
         kinds = [kind for kind in ("tools", "resources", "prompts") if wanted.get(f"{kind}ListChanged") is True]
         with self._lock:
-            self._listeners[request.id] = frozenset(kinds)
+            self._listeners[request.id] = frozenset(kinds), request.send
         listened = {f"{kind}ListChanged": True for kind in kinds}
         params = {"notifications": listened, "_meta": {versions.SUBSCRIPTION: request.id}}
         request.send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
@@ -331,11 +364,17 @@ class StdioSession:
         client = request.meta.get(versions.CLIENT) if request.meta is not None else self._client
         return client if isinstance(client, dict) else {}
 
-    def call(self, request: RpcRequest) -> Item:
-        stateless = request.meta is not None
-        can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
-        peer = StdioPeer(request, can, None if stateless else self._ask, self._client_of(request))
+    def call(self, request: RpcRequest) -> Item | None:
         name, arguments = request.text("name"), request.table("arguments")
+        if request.meta is None:
+            peer = ClientPeer(request, self._capabilities, self._ask, self._client)
+        elif "requestState" in request.params:
+            self._suspended.resume(request)
+            return None
+        else:
+            call, can = StatelessCall(request, self._suspended), request.meta[versions.CLIENT_CAN]
+            peer = ClientPeer(request, can, call, self._client_of(request))
+        request.token.check()  # the client may have left while the call waited for a thread
         try:
             return self.backend.call(name, arguments, peer)
         except UnknownItemError as error:
@@ -346,15 +385,15 @@ def _from_backend(answer: Callable[[Backend, RpcRequest], Item]) -> _Method:
     return lambda session, request: answer(session.backend, request)
 
 
-_Method = Callable[[StdioSession, RpcRequest], Item | msgspec.Raw | None]
+_Method = Callable[[Session, RpcRequest], Item | msgspec.Raw | None]
 _METHODS: dict[str, _Method] = {
-    "initialize": StdioSession.initialize,
-    "server/discover": StdioSession.discover,
+    "initialize": Session.initialize,
+    "server/discover": Session.discover,
     "ping": lambda _session, _request: {},
-    "logging/setLevel": StdioSession.set_level,
-    "subscriptions/listen": StdioSession.listen,
-    "tools/list": StdioSession.tools,
-    "tools/call": StdioSession.call,
+    "logging/setLevel": Session.set_level,
+    "subscriptions/listen": Session.listen,
+    "tools/list": Session.tools,
+    "tools/call": Session.call,
     **{name: _from_backend(answer) for name, answer in BACKEND_METHODS.items()},
 }
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
-from toolroll.mcp.session import OnClient, OnRoots, StdioSession
+from toolroll.mcp.session import OnClient, OnRoots, Session
 from toolroll.mcp.wire import Line, LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
 
@@ -81,7 +81,7 @@ class _Server:
     ) -> None:
         self._input, self._output = pipes or (LineReader(source), LineWriter(target))
         self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
-        self._session = StdioSession(backend, self._send, self._threads.work, self._log, on_roots, on_client)
+        self._session = Session(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
         self._failed = False
         self._target_poll = select.poll()

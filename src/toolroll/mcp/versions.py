@@ -38,13 +38,17 @@ def read_envelope(params: Item) -> Item | None:
     meta = params.get("_meta")
     if not isinstance(meta, dict) or VERSION not in meta:
         return None
-    if (asked := meta[VERSION]) not in STATELESS:
-        raise RpcError(
-            WRONG_VERSION, f"Protocol {asked!r} is not spoken here.", {"supported": [*STATELESS], "requested": asked}
-        )
+    check_version(meta[VERSION])
     if not isinstance(meta.get(CLIENT_CAN), dict):
         raise RpcError(INVALID_PARAMS, f"`_meta` has no {CLIENT_CAN!r}.")
     return meta
+
+
+def check_version(asked: Any) -> None:
+    """Raise RpcError for a stateless version that is not spoken here."""
+    if asked not in STATELESS:
+        known = {"supported": [*STATELESS], "requested": asked}
+        raise RpcError(WRONG_VERSION, f"Protocol {asked!r} is not spoken here.", known)
 
 
 def server_info(backend: Backend) -> Item:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.values import assert_values
 from toolroll.mcp.http import gate as module
 from toolroll.mcp.http import listen
-from toolroll.mcp.http.gate import Gate, on_disconnect
+from toolroll.mcp.http.gate import Gate
 
 TOKEN = b"Bearer secret-secret-secret"
 
@@ -17,9 +16,10 @@ def ask(*headers: tuple[bytes, bytes], scheme: str = "http") -> list[int]:
     """The status that a request with these headers gets; 200 comes from behind the door."""
     sent: list[dict[str, Any]] = []
 
-    async def inside(_: Any, receive: Any, send: Any) -> None:
-        await receive()
+    async def inside(_: Any, body: bytes, __: Any, send: Any) -> None:
+        assert body == b"{}"
         await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"{}"}
@@ -97,10 +97,9 @@ def run(app: Any, messages: list[dict[str, Any]], *headers: tuple[bytes, bytes])
     return [one["status"] for one in sent if one["type"] == "http.response.start"], body
 
 
-async def echo(_: Any, receive: Any, send: Any) -> None:
-    message = await receive()
+async def echo(_: Any, body: bytes, __: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": message["body"], "more_body": message["more_body"]})
+    await send({"type": "http.response.body", "body": body})
 
 
 def test_the_body_comes_as_one_piece():
@@ -121,62 +120,3 @@ def test_a_body_that_does_not_end_is_refused(monkeypatch):
     assert run(echo, chunks(b"abc", last="http.disconnect")) == ([400], b"The body did not come to its end.\n")
     monkeypatch.setattr(module, "BODY_TIMEOUT_S", 0.01)
     assert run(echo, chunks(b"abc")[:-1]) == ([408], b"The body took too long.\n")
-
-
-def test_a_response_that_is_given_up_gets_an_end():
-    async def gives_up(_: Any, __: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"half", "more_body": True})
-
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    for app, ends in ((gives_up, [True, False]), (echo, [False])):
-        sent.clear()
-        scope = {"type": "http", "path": "/mcp", "method": "POST", "headers": [HOST, KEY]}
-        messages = chunks()
-
-        async def receive(messages: Any = messages) -> Any:
-            return messages.pop(0)
-
-        hosts = frozenset({"box.example:80"})
-        asyncio.run(Gate(app, token="secret-secret-secret", hosts=hosts)(scope, receive, send))
-        assert [one.get("more_body", False) for one in sent[1:]] == ends
-
-
-def test_an_id_of_an_event_that_is_not_kept_is_left_out():
-    seen = []
-
-    async def look(scope: Any, _: Any, send: Any) -> None:
-        seen.extend(name for name, _ in scope["headers"])
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    assert run(look, chunks(), (b"last-event-id", b"3"), (b"accept", b"x"))[0] == [200]
-    assert seen == [b"host", b"authorization", b"accept"]
-
-
-@pytest.mark.parametrize("when", ["before", "after", "removed"])
-def test_a_client_that_leaves_is_noticed(when):
-    """Also when it has left before anybody asked to be called."""
-    called = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await receive()
-        if when == "before":
-            assert (await receive())["type"] == "http.disconnect"
-        forget = on_disconnect(scope, lambda: called.append("left"))
-        on_disconnect(scope, lambda: called.append("other"))
-        if when == "removed":
-            forget()
-        if when != "before":
-            assert (await receive())["type"] == "http.disconnect"
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    assert run(app, [*chunks(), {"type": "http.disconnect"}])[0] == [200]
-    assert called == (["other"] if when == "removed" else ["left", "other"])
-
-
-def test_values_stay_as_they_are():
-    assert_values(module, "_Disconnect")

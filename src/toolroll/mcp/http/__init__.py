@@ -1,7 +1,7 @@
 """MCP over streamable HTTP, for clients on this machine that have the token.
 
-Front: `serve`. The official SDK speaks the protocol behind our `Gate`, which checks every request first.
-May import `toolroll.mcp`, the SDK and uvicorn; the last two only when a server starts.
+Front: `serve`. The `Gate` checks every request, then `transport` brings it to `mcp.session`.
+May import `toolroll.mcp` and uvicorn, the latter only when a server starts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def serve(
             try:
                 from toolroll.mcp.http.listener import run
             except ImportError as error:
-                message = "Serving over HTTP needs the MCP SDK. Add it with: pip install 'toolroll[mcp]'."
+                message = "Serving over HTTP needs uvicorn. Add it with: pip install 'toolroll[mcp]'."
                 raise ToolError(ErrorCode.UNSUPPORTED, message) from error
             actual = listening.getsockname()[1]
             place = f"{names[0] if names else f'[{host}]' if ':' in host else host}:{actual}"

@@ -1,4 +1,4 @@
-"""ASGI gate in front of the HTTP server: token, Host, Origin, body size, and detection of clients that leave.
+"""ASGI gate in front of the HTTP server: token, Host, Origin and body size.
 
 Every program on the machine can reach a local port, and so can every page in a browser through DNS rebinding. So a
 request must carry the token, must name this server in Host, and must not come from a page of another origin. All of
@@ -13,7 +13,6 @@ import hmac
 import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -21,7 +20,8 @@ AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[Scope, bytes, Receive, Send], Awaitable[None]]
+"""Answers a request whose body has been read."""
 
 PATH = "/mcp"
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -30,9 +30,6 @@ BODY_TIMEOUT_S = 30.0
 
 _METHODS = ("POST", "GET", "DELETE")
 _MAX_LOGGED_CHARS = 100
-_DISCONNECT = "toolroll.disconnect"  # key of the scope
-# The server keeps no events to send again; for a request with this header the SDK would not answer at all.
-_DROPPED_HEADERS = (b"last-event-id",)
 
 _log = logging.getLogger("toolroll.mcp")
 
@@ -46,7 +43,7 @@ class HttpRefusedError(Exception):
 
 
 class Gate:
-    """An ASGI application that passes permitted requests on to another one."""
+    """An ASGI application that passes permitted requests on, with their bodies."""
 
     def __init__(self, app: App, *, token: str, hosts: frozenset[str]) -> None:
         """`hosts` are the accepted values of the Host header, in lower case.
@@ -71,11 +68,7 @@ class Gate:
         except TimeoutError:
             await refuse(scope, HttpRefusedError(408, "The body took too long."), send)
         else:
-            scope[_DISCONNECT] = _Disconnect()
-            scope["headers"] = [one for one in scope["headers"] if one[0] not in _DROPPED_HEADERS]
-            response = _Response(send)
-            await self._app(scope, _replay(scope, body, receive), response.send)
-            await response.finish()
+            await self._app(scope, body, receive, send)
 
     def _check(self, scope: Scope) -> None:
         headers: Headers = scope["headers"]
@@ -107,44 +100,6 @@ def check_token(headers: Headers, expected: bytes) -> None:
         raise HttpRefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
 
 
-class _Response:
-    """Sends a response and ends its body: a stream that is abandoned when the server stops has no end of its own."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._open = False
-
-    async def send(self, message: AsgiMessage) -> None:
-        self._open = message["type"] == "http.response.start" or message.get("more_body", False)
-        await self._send(message)
-
-    async def finish(self) -> None:
-        if self._open:
-            await self._send({"type": "http.response.body", "body": b""})
-
-
-@dataclass(slots=True)
-class _Disconnect:
-    """Callbacks for a client that leaves before it has its answer."""
-
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
-    happened: bool = False
-
-    def happen(self) -> None:
-        self.happened = True
-        for do in tuple(self.callbacks):
-            do()
-
-
-def on_disconnect(scope: Scope, do: Callable[[], None]) -> Callable[[], None]:
-    """Call `do` when the client leaves, or now if it has left; returns a function that removes the callback."""
-    disconnect: _Disconnect = scope[_DISCONNECT]
-    disconnect.callbacks.append(do)
-    if disconnect.happened:
-        do()
-    return lambda: disconnect.callbacks.remove(do)
-
-
 async def read_body(scope: Scope, receive: Receive) -> bytes:
     """The whole body; both the announced and the received size are limited."""
     announced = header_values(scope["headers"], b"content-length")
@@ -160,23 +115,6 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         if len(body) > MAX_BODY_BYTES:
             raise HttpRefusedError(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
     return bytes(body)
-
-
-def _replay(scope: Scope, body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body first, and calls the disconnect callbacks when the client leaves."""
-    first = True
-
-    async def again() -> AsgiMessage:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            scope[_DISCONNECT].happen()
-        return message
-
-    return again
 
 
 async def refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:

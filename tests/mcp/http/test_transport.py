@@ -10,23 +10,19 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import mcp_types as types
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from tests.mcp.fixtures.served import BOTH, MODERN, Client, Served, served
 from tests.mcp.test_session import Nothing
-from tests.values import assert_values
 from tests.waiting import until
 from toolroll.control.client import ControlClient, find_processes
-from toolroll.mcp.http import calls as calls_module
-from toolroll.mcp.http import gate
+from toolroll.mcp.http import transport as module
+from toolroll.mcp.http.transport import HttpTransport
 
 CALLS = 100
 FILES = 50
@@ -77,6 +73,7 @@ class Gated(Nothing):
     """A tool that waits for the test, and notes with which peer it was called."""
 
     def __init__(self):
+        super().__init__()
         self.peers, self.go = queue.Queue(), threading.Event()
 
     def call(self, name, _arguments, peer):
@@ -86,123 +83,147 @@ class Gated(Nothing):
         return {"content": [], "isError": False}
 
 
-def context(number: int | None = 1, session: str | None = "s", *, modern: bool = False, gone: bool = False) -> Any:
-    """What the SDK says of a request."""
-    scope: dict[str, Any] = {gate._DISCONNECT: gate._Disconnect(happened=gone)}
-    request = SimpleNamespace(headers={"mcp-session-id": session} if session else {}, scope=scope)
-    return SimpleNamespace(
-        request=request,
-        request_id=number,
-        protocol_version=MODERN if modern else "2025-11-25",
-        session=SimpleNamespace(client_params=None, client_capabilities=None),
-        meta=None,
-    )
+class Http:
+    """A transport with its backend, and clients of it in the same loop."""
+
+    def __init__(self):
+        self.backend = Gated()
+        self.transport = HttpTransport(self.backend)
+        self.session = ""
+
+    async def post(self, message: dict[str, Any], leaves: asyncio.Event | None = None) -> tuple[int, list[Any]]:
+        """The status and the messages of the answer; the client leaves when it is told to."""
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            await (leaves or asyncio.Event()).wait()
+            return {"type": "http.disconnect"}
+
+        async def send(part: Any) -> None:
+            sent.append(part)
+
+        named = {**BOTH, **({"mcp-session-id": self.session} if self.session else {})}
+        headers = [(name.encode(), value.encode()) for name, value in named.items()]
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        await self.transport.handle({"type": "http", "method": "POST", "headers": headers}, body, receive, send)
+        self.session = dict(sent[0]["headers"]).get(b"mcp-session-id", self.session.encode()).decode()
+        text = b"".join(one.get("body", b"") for one in sent)
+        events = [line[6:] for line in text.splitlines() if line.startswith(b"data: ")]
+        return sent[0]["status"], [json.loads(one) for one in events or ([text] if text else [])]
+
+    async def begin(self) -> None:
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        assert (await self.post({"id": 0, "method": "initialize", "params": hello}))[0] == 200
+
+    def call(self, id: Any, name: str = "quick", **how: Any) -> asyncio.Task[tuple[int, list[Any]]]:
+        message = {"id": id, "method": "tools/call", "params": {"name": name}}
+        return asyncio.create_task(self.post(message, **how))
+
+    async def cancel(self, id: Any) -> None:
+        message = {"method": "notifications/cancelled", "params": {"requestId": id}}
+        assert await self.post(message) == (202, [])
+
+    async def taken(self) -> Any:
+        """The peer of the next call that a thread has taken."""
+        return await asyncio.to_thread(self.backend.peers.get, timeout=SECONDS)
 
 
-def params(name: str = "quick") -> types.CallToolRequestParams:
-    return types.CallToolRequestParams(name=name, arguments={})
+def run(work: Callable[[Http], Awaitable[None]]) -> None:
+    """Run with a client that has a session; nothing is left running."""
+
+    async def main() -> None:
+        http = Http()
+        try:
+            await http.begin()
+            async with asyncio.timeout(SECONDS):
+                await work(http)
+        finally:
+            http.backend.go.set()
+            await http.transport.stop(SECONDS)
+            http.transport.close()
+
+    asyncio.run(main())
 
 
-@contextmanager
-def tool_calls() -> Iterator[tuple[calls_module.ToolCalls, Gated]]:
-    backend = Gated()
-    made = calls_module.ToolCalls(backend)  # type: ignore[arg-type]  # it has what calls need
-    try:
-        yield made, backend
-    finally:
-        backend.go.set()
-        made.close()
+GIVEN_UP = {"code": -32800, "message": "Request cancelled"}
 
 
-async def taken(backend: Gated) -> Any:
-    """The peer of the next call that a thread has taken."""
-    return await asyncio.to_thread(backend.peers.get, timeout=SECONDS)
+def test_a_call_that_was_cancelled_before_it_came_does_not_begin(monkeypatch):
+    async def work(http):
+        for id in (7, "7", 8):
+            await http.cancel(id)
+        assert [one.get("error") for one in (await http.call(7))[1]] == [GIVEN_UP]
+        assert [one.get("error") for one in (await http.call(9))[1]] == [None]
+        await http.cancel(7)  # that one has begun
+        assert [one.get("error") for one in (await http.call(7))[1]] == [None]
+        assert [one.get("error") for one in (await http.call("7"))[1]] == [GIVEN_UP]
+        monkeypatch.setattr(module, "EARLY_CANCELLATION_TIMEOUT_S", -1)
+        await http.cancel(10)
+        assert [one.get("error") for one in (await http.call(10))[1]] == [None]
+        for id in range(100, 300):
+            await http.cancel(id)
+        (client,) = http.transport._clients.values()
+        assert (len(client._cancelled), len(client._begun)) == (module.MAX_IDS_PER_SESSION, 5)
+
+    run(work)
 
 
-@pytest.mark.parametrize(
-    ("cancelled", "begun", "ends"),
-    [
-        (context(7), context(7), True),
-        (context(7), context(8), False),
-        (context(7), context(7, "another"), False),
-        (context(7, None), context(7, None), False),
-        (context(7, modern=True), context(7, modern=True), False),
-        (context(None), context(None), False),
-    ],
-)
-def test_a_call_that_was_cancelled_before_it_came_does_not_begin(cancelled, begun, ends):
-    async def run(made, backend):
-        made.cancel_early(cancelled, cancelled.request_id)
-        if not ends:
-            assert (await made.call(begun, params()))["isError"] is False
-            return backend.peers.qsize()
-        with pytest.raises(MCPError, match="Request cancelled"):
-            await made.call(begun, params())
-        return backend.peers.qsize()
-
-    with tool_calls() as (made, backend):
-        assert asyncio.run(run(made, backend)) == (0 if ends else 1)
-
-
-@pytest.mark.parametrize("how", ["the task", "the client", "stop"])
-def test_whoever_gives_a_call_up_its_tool_is_told(how):
-    async def run(made, backend):
-        one = context()
-        task = asyncio.create_task(made.call(one, params("long")))
-        peer = await taken(backend)
+@pytest.mark.parametrize("how", ["cancelled", "the client", "stop", "deleted"])
+def test_the_tool_of_a_call_that_is_given_up_is_told(how):
+    async def work(http):
+        leaves = asyncio.Event()
+        task = http.call(1, "long", leaves=leaves)
+        peer = await http.taken()
         assert not peer.token.cancelled
-        if how == "the task":
-            task.cancel()
+        if how == "cancelled":
+            await http.cancel(1)
         elif how == "the client":
-            one.request.scope[gate._DISCONNECT].happen()
+            leaves.set()
+        elif how == "stop":
+            await http.transport.stop(0.01)
         else:
-            await made.stop(0.01)
-        backend.go.set()
-        found = await asyncio.gather(task, return_exceptions=True)
-        await made.stop(SECONDS)
-        return peer.token.cancelled, isinstance(found[0], BaseException), one.request.scope[gate._DISCONNECT].callbacks
+            next(iter(http.transport._clients.values())).close()
+        while not peer.token.cancelled:
+            await asyncio.sleep(0.01)
+        http.backend.go.set()
+        assert [one["error"] for one in (await task)[1]] == ([] if how == "the client" else [GIVEN_UP])
 
-    with tool_calls() as (made, backend):
-        assert asyncio.run(run(made, backend)) == (True, how == "the task", [])
+    run(work)
 
 
 def test_a_call_whose_client_has_left_before_a_thread_was_free_is_not_run(monkeypatch):
-    monkeypatch.setattr(calls_module, "MAX_CALL_THREADS", 1)
+    monkeypatch.setattr(module, "MAX_CALL_THREADS", 1)
 
-    async def run(made, backend):
-        first = asyncio.create_task(made.call(context(1), params("long")))
-        await taken(backend)
-        second = asyncio.create_task(made.call(context(2, gone=True), params()))
-        await asyncio.sleep(0.01)
-        assert await made.run_aside(len, "abc") == 3, "lists do not wait for calls"
-        backend.go.set()
-        return await asyncio.gather(first, second, return_exceptions=True)
+    async def work(http):
+        leaves = asyncio.Event()
+        first, second = http.call(1, "long"), http.call(2, leaves=leaves)
+        await http.taken()
+        leaves.set()
+        await second
+        status, [listed] = await http.post({"id": 3, "method": "tools/list"})
+        assert (status, "tools" in listed["result"]) == (200, True), "lists do not wait for calls"
+        http.backend.go.set()
+        assert (await first)[1][0]["result"] == {"content": [], "isError": False}
+        await http.call(4)
+        assert http.backend.peers.qsize() == 1, "the second was not run"
 
-    with tool_calls() as (made, backend):
-        first, second = asyncio.run(run(made, backend))
-        assert (first["isError"], second.code, backend.peers.qsize()) == (False, "Cancelled", 0)
+    run(work)
 
 
-def test_the_end_waits_for_calls_as_long_as_it_is_told_and_drops_those_that_have_not_begun(monkeypatch):
-    monkeypatch.setattr(calls_module, "MAX_CALL_THREADS", 1)
+def test_the_end_waits_for_calls_as_long_as_it_is_told(monkeypatch):
+    monkeypatch.setattr(module, "MAX_CALL_THREADS", 1)
 
-    async def run(made, backend):
-        await made.stop(SECONDS)  # there is nothing to wait for
-        tasks = [asyncio.create_task(made.call(context(number), params("long"))) for number in (1, 2)]
-        await taken(backend)
+    async def work(http):
+        tasks = [http.call(number, "long") for number in (1, 2)]
+        await http.taken()
         begun = time.monotonic()
-        await made.stop(0.1)
-        waited = time.monotonic() - begun
-        made.close()  # does not wait for the call that runs
-        backend.go.set()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        return waited, [type(one) for one in found], backend.peers.qsize()
+        await http.transport.stop(0.1)
+        assert 0.1 <= time.monotonic() - begun < SECONDS / 2
+        http.backend.go.set()
+        assert [one["error"] for task in tasks for one in (await task)[1]] == [GIVEN_UP] * 2
+        assert http.backend.peers.qsize() == 0
 
-    with tool_calls() as (made, backend):
-        waited, kinds, others = asyncio.run(run(made, backend))
-    assert 0.1 <= waited < SECONDS / 2
-    assert (kinds, others) == ([dict, asyncio.CancelledError], 0)
-    assert [one.name for one in threading.enumerate() if one.name.startswith("toolroll-mcp-list")] == []
+    run(work)
 
 
 def test_hundreds_of_calls_one_after_the_other(server):
@@ -431,7 +452,3 @@ def test_a_call_does_not_wait_for_an_answer_for_ever(small):
     answers = {"inputResponses": {"user_name": {"action": "decline"}}, "requestState": asked[0].result["requestState"]}
     assert client.modern("tools/call", {**call, **answers}, **can).error["code"] == -32602
     assert client.modern("tools/call", call, **can).result["resultType"] == "input_required"
-
-
-def test_values_stay_as_they_are():
-    assert_values(calls_module, "HttpCall")

@@ -1,0 +1,297 @@
+"""Streamable HTTP as a transport of `mcp.session`: a client with a handshake has a session, any other a request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from toolroll.mcp import wire
+from toolroll.mcp.backend import Backend, Item, ListKind
+from toolroll.mcp.http.exchange import Exchange, send_json
+from toolroll.mcp.http.gate import Headers, HttpRefusedError, Receive, Scope, Send, header_values, refuse
+from toolroll.mcp.http.headers import VERSION, check_arguments, check_envelope, has_headers
+from toolroll.mcp.session import Session
+from toolroll.mcp.suspended import SuspendedCalls
+from toolroll.mcp.versions import HANDSHAKE, check_version
+from toolroll.mcp.wire import Id, RpcError, RpcMessage
+
+SESSION_TIMEOUT_S = 30 * 60
+MAX_SESSIONS = 64
+MAX_CALL_THREADS = 32
+EARLY_CANCELLATION_TIMEOUT_S = 5.0
+"""Time in which a call must follow its cancellation, which came first by another connection."""
+MAX_IDS_PER_SESSION = 64
+"""Cancellations, and ids of calls that have begun, that are kept for one session; the oldest are dropped."""
+_LIST_THREADS = 4
+_MAX_ID_CHARS = 128
+_SESSION = b"mcp-session-id"
+_BROKEN = {wire.PARSE: 400, wire.INVALID_REQUEST: 400}
+_STATUSES = {
+    **_BROKEN,
+    wire.INVALID_PARAMS: 400,
+    wire.WRONG_HEADER: 400,
+    wire.NO_CAPABILITY: 400,
+    wire.WRONG_VERSION: 400,
+    wire.UNKNOWN_METHOD: 404,
+}
+
+_log = logging.getLogger("toolroll.mcp")
+
+
+class HttpSession:
+    """A client that has made the handshake."""
+
+    def __init__(self, open_session: Callable[[Callable[[Any], None]], Session]) -> None:
+        self.session = open_session(self._tell)
+        self.stream: Exchange | None = None  # for messages that answer nothing
+        self._in_use = 0
+        self._used = time.monotonic()
+        self._begun: dict[Id, None] = {}
+        self._cancelled: dict[Id, float] = {}
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """Not idle meanwhile."""
+        self._in_use += 1
+        try:
+            yield
+        finally:
+            self._in_use -= 1
+            self._used = time.monotonic()
+
+    def is_idle(self) -> bool:
+        """Whether nobody has used it for long."""
+        return not self._in_use and time.monotonic() - self._used > SESSION_TIMEOUT_S
+
+    def begin(self, id: Id) -> bool:
+        """Note that a request begins; False if its client has cancelled it already."""
+        _keep(self._begun, id, None)
+        expiry = self._cancelled.pop(id, None)
+        return expiry is None or time.monotonic() > expiry
+
+    def note_cancellation(self, id: Any) -> None:
+        """Remember a cancellation for the request that it names, unless that has begun."""
+        if isinstance(id, Id) and id not in self._begun and len(str(id)) <= _MAX_ID_CHARS:
+            _keep(self._cancelled, id, time.monotonic() + EARLY_CANCELLATION_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Cancel what runs, and end the stream."""
+        self.session.close()
+        if self.stream is not None:
+            self.stream.end()
+
+    def _tell(self, message: Any) -> None:
+        if self.stream is not None:
+            self.stream.put(message)
+
+
+class HttpTransport:
+    """All clients of a backend; `handle` is an application behind the `Gate`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._clients: dict[str, HttpSession] = {}
+        self._stateless: dict[Exchange, Session] = {}
+        self._suspended = SuspendedCalls()
+        self._running: set[Future[None]] = set()
+        self._calls = ThreadPoolExecutor(MAX_CALL_THREADS, "toolroll-mcp")
+        # Lists have threads of their own, so that they are answered while every call waits.
+        self._lists = ThreadPoolExecutor(_LIST_THREADS, "toolroll-mcp-list")
+        self._schemas: dict[str, Item] | None = None
+        self._unwatch = backend.watch(self._forget_schemas)
+
+    async def handle(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Answer one request that has passed the gate."""
+        version = (header_values(scope["headers"], VERSION) or [""])[0]
+        try:
+            _check_types(scope)
+            if version and version not in HANDSHAKE:
+                await self._answer_stateless(scope, body, receive, send)
+            elif scope["method"] == "POST":
+                await self._answer(scope, body, receive, send)
+            elif scope["method"] == "GET":
+                await self._open_stream(self._find(scope), receive, send)
+            else:
+                client = self._find(scope)
+                self._clients = {id: one for id, one in self._clients.items() if one is not client}
+                client.close()
+                await send_json(send, 200, b"")
+        except HttpRefusedError as refusal:
+            await refuse(scope, refusal, send)
+        except RpcError as fault:
+            status = fault.status if isinstance(fault, _SessionError) else _STATUSES[fault.code]
+            await send_json(send, status, wire.encode(wire.make_error(fault.id, fault)))
+
+    async def stop(self, seconds: float) -> None:
+        """Cancel all calls, and wait up to `seconds` for their end; their clients get the error."""
+        self._suspended.close()
+        for session in (*self._stateless.values(), *(one.session for one in self._clients.values())):
+            session.close()
+        if self._running:
+            await asyncio.to_thread(wait, set(self._running), seconds)
+        await asyncio.sleep(0)  # for answers that are on their way to the exchanges
+        for exchange in tuple(self._stateless):
+            exchange.end()
+        for client in self._clients.values():
+            client.close()
+
+    def close(self) -> None:
+        """Release the threads, each when its work has ended; queued work is dropped."""
+        self._unwatch()
+        for threads in (self._calls, self._lists):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        message = _parse(body)
+        named = header_values(scope["headers"], _SESSION)
+        if message.method == "initialize" and not named:
+            self._make_room()
+            id, client = secrets.token_hex(16), HttpSession(self._open_session)
+        else:
+            id, client = named[0] if named else "", self._find(scope)
+        if not message.is_request:
+            if message.method == "notifications/cancelled":
+                client.note_cancellation((message.params or {}).get("requestId"))
+            client.session.take(message, _drop)
+            await send_json(send, 202, b"")
+            return
+        assert message.id is not msgspec.UNSET
+        exchange = Exchange(message.id, _BROKEN)
+        with client.using():
+            if client.begin(message.id):
+                client.session.take(message, exchange.put)
+            else:
+                exchange.put(None)
+            if client.session.version and id not in self._clients and not named:
+                self._clients[id] = client
+                exchange.headers.append((_SESSION, id.encode()))
+            await exchange.answer(receive, send, partial(client.session.cancel, message.id))
+
+    async def _answer_stateless(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            raise HttpRefusedError(405, "Only POST.", (b"allow", b"POST"))
+        message, headers = _parse(body), scope["headers"]
+        if not message.is_request:
+            check_version(header_values(headers, VERSION)[0])
+            await send_json(send, 202, b"")  # there is nothing that it could change
+            return
+        assert message.id is not msgspec.UNSET
+        assert message.method is not msgspec.UNSET
+        try:
+            check_envelope(message.method, message.params or {}, headers)
+            if message.method == "tools/call":
+                await self._check_arguments(message.params or {}, headers)
+        except RpcError as fault:
+            fault.id = message.id
+            raise
+        exchange, session = Exchange(message.id, _STATUSES), self._open_session(_drop)
+        self._stateless[exchange] = session
+        try:
+            session.take(message, exchange.put)
+            await exchange.answer(receive, send, session.close)
+        finally:
+            del self._stateless[exchange]
+            session.close()
+
+    async def _check_arguments(self, params: Item, headers: Headers) -> None:
+        if self._schemas is None:
+            tools = await asyncio.get_running_loop().run_in_executor(self._lists, self._backend.tools)
+            self._schemas = {one["name"]: one["inputSchema"] for one in tools if has_headers(one["inputSchema"])}
+        name, arguments = params.get("name"), params.get("arguments")
+        if isinstance(name, str) and (schema := self._schemas.get(name)) is not None:
+            check_arguments(schema, arguments if isinstance(arguments, dict) else {}, headers)
+
+    async def _open_stream(self, client: HttpSession, receive: Receive, send: Send) -> None:
+        if client.stream is not None:
+            raise HttpRefusedError(409, "This session has a stream already.")
+        client.stream = Exchange()
+        try:
+            with client.using():
+                await client.stream.stream(receive, send)
+        finally:
+            client.stream = None
+
+    def _find(self, scope: Scope) -> HttpSession:
+        named = header_values(scope["headers"], _SESSION)
+        if not named:
+            raise _SessionError(400, "The header Mcp-Session-Id is missing. Begin with `initialize`.")
+        if (client := self._clients.get(named[0])) is None:
+            raise _SessionError(404, "There is no such session. Begin again with `initialize`.")
+        return client
+
+    def _make_room(self) -> None:
+        for id, client in tuple(self._clients.items()):
+            if client.is_idle():
+                self._clients.pop(id).close()
+        if len(self._clients) >= MAX_SESSIONS:
+            raise HttpRefusedError(503, "Too many sessions are open. End others, or try again later.")
+
+    def _open_session(self, send: Callable[[Any], None]) -> Session:
+        return Session(
+            self._backend, send, self._run_call, _write_log, aside=self._lists.submit, suspended=self._suspended
+        )
+
+    def _run_call(self, job: Callable[[], None], _slow: bool) -> bool:
+        work = self._calls.submit(job)
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+        return True
+
+    def _forget_schemas(self, kind: ListKind) -> None:
+        if kind == "tools":
+            self._schemas = None
+
+
+class _SessionError(RpcError):
+    """A request without a session that it needs."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(wire.INVALID_REQUEST, message)
+        self.status = status
+
+
+def _parse(body: bytes) -> RpcMessage:
+    message = wire.parse(body)
+    if isinstance(message, list):
+        raise RpcError(wire.INVALID_REQUEST, "Over HTTP each message is a request of its own.")
+    if message.method is msgspec.UNSET and message.result is msgspec.UNSET and message.error is msgspec.UNSET:
+        raise RpcError(wire.INVALID_REQUEST, "This is no JSON-RPC message: it has no method and no result.")
+    return message
+
+
+def _check_types(scope: Scope) -> None:
+    """Refuse a request whose client does not take what it may get, or sends something else than JSON."""
+    accepted = ",".join(header_values(scope["headers"], b"accept"))
+    events = "text/event-stream" in accepted or "*/*" in accepted
+    if scope["method"] == "POST":
+        if not (events and ("application/json" in accepted or "*/*" in accepted)):
+            raise HttpRefusedError(406, "A client accepts application/json and text/event-stream.")
+        given = header_values(scope["headers"], b"content-type")
+        if [one.partition(";")[0].strip().lower() for one in given] != ["application/json"]:
+            raise HttpRefusedError(415, "A message is application/json.")
+    elif scope["method"] == "GET" and not events:
+        raise HttpRefusedError(406, "A client of a stream accepts text/event-stream.")
+
+
+def _keep(entries: dict[Id, Any], id: Id, value: Any) -> None:
+    entries.pop(id, None)
+    entries[id] = value
+    if len(entries) > MAX_IDS_PER_SESSION:
+        del entries[next(iter(entries))]
+
+
+def _write_log(level: str, text: str) -> None:
+    _log.log(getattr(logging, level.upper()), "%s", text)
+
+
+def _drop(_message: Any) -> None:
+    pass
