@@ -266,11 +266,6 @@ class Services:
         """Whether this kit has started jobs on the engines of another that are still known."""
         return self._shared_jobs is not None and self._shared_jobs.has_started()
 
-    def end_shared_jobs(self) -> None:
-        """End the jobs that this kit has started on the engines of another."""
-        if self._shared_jobs is not None:
-            self._shared_jobs.end_started()
-
     def _open_structure(self) -> Structure:
         from toolroll.host.code.structure import Structure
 

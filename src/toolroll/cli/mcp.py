@@ -18,7 +18,6 @@ from toolroll.cli.options import (
     ROOT,
     SANDBOX,
     WIDE,
-    Caller,
     make_kit,
     parse_port,
     read_settings,
@@ -98,7 +97,7 @@ def _serve_stdio(args: Namespace) -> int:
     on_roots = _root_setter(backend) if wait_for_root else None
     on_client = partial(_say_how_to_approve, args.workspace) if args.ask else None
     how: Any = {"on_roots": on_roots, "on_client": on_client, "on_listed": _opener_ahead(backend)}
-    return stdio.serve(backend, **how, token=args.caller and args.caller.token)
+    return stdio.serve(backend, **how)
 
 
 def _serve_http(args: Namespace) -> int:
@@ -130,7 +129,7 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         "on_waiting": on_waiting,
         "structured": args.structured,
         "one_client": not args.http,
-        "open_control": partial(_open_control, args.caller),
+        "open_control": _open_control,
     }
     settings = read_settings(args, args.workspace or ".").settings
     chosen = tools or settings.tools
@@ -140,13 +139,10 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     return KitBackend(open_kit, tool_list=tool_list, by_client=not chosen, **options)
 
 
-def _open_control(caller: Caller | None) -> ControlServer:
+def _open_control() -> ControlServer:
     from toolroll.control.server import ControlServer
 
-    made = ControlServer(None, "mcp", warn=_warn)
-    if caller is not None:
-        made.hands.pid = caller.pid
-    return made
+    return ControlServer(None, "mcp", warn=_warn)
 
 
 def _find_tool_list(settings: Settings, chosen: Any, workspace: str) -> ToolListStore:
@@ -187,8 +183,6 @@ def _servers_stamp(mcp: str | dict[str, Any] | None) -> str:
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
-    caller: Caller | None = args.caller
-
     def open_kit(folder: str | None, approve: Approver) -> Kit:
         from toolroll.host.settings import Layer
 
@@ -198,8 +192,7 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
             settings = read_settings(args, workspace, *asks).settings
         except UsageError as error:  # the file was right at the start
             raise ValueError(str(error)) from None
-        options: Any = {"approve": approve, "tools": tools, "settings": settings}
-        return make_kit(workspace, **options) if caller is None else caller.kits.open_session(workspace, **options)
+        return make_kit(workspace, approve=approve, tools=tools, settings=settings)
 
     return open_kit
 

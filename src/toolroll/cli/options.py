@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolroll.daemon.warm_kits import WarmKits
     from toolroll.host.approval.request import Approver
     from toolroll.host.approval.waiting import WaitingApprovals
-    from toolroll.host.daemon.request import RequestToken
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
 
@@ -31,7 +31,7 @@ class Caller(msgspec.Struct, frozen=True):
     """The client whose command this process carries out, where it is the daemon."""
 
     pid: int
-    token: RequestToken
+    token: CancelToken
     kits: WarmKits
     approvals: WaitingApprovals
 

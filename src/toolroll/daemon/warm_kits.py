@@ -1,4 +1,4 @@
-"""Kits for single calls and for sessions of MCP clients, on engines that outlive them."""
+"""Kits for single calls, on engines that outlive them."""
 
 from __future__ import annotations
 
@@ -47,14 +47,6 @@ class WarmKit(Kit):
         super().close()
 
 
-class SessionKit(WarmKit):
-    """A kit for the session of an MCP client: its jobs end with it."""
-
-    def close(self) -> None:
-        self._services.end_shared_jobs()
-        super().close()
-
-
 class WarmKits:
     """The kits of a daemon: one for each workspace and settings keeps engines and jobs, others are for its clients."""
 
@@ -74,13 +66,6 @@ class WarmKits:
         self._watch(made)
         return made
 
-    def open_session(self, workspace: str, settings: Settings, **options: Any) -> SessionKit:
-        """A kit for an MCP client, with these options of `Kit`; raises as `open` does."""
-        with self._lock:
-            made = SessionKit(self._find_base(workspace, settings), self, **options)
-            self._used.append(made)
-        return made
-
     def take_back(self, kit: WarmKit) -> None:
         """Close a kit after its call, or when the jobs that it has started are forgotten."""
         with self._lock:
@@ -96,11 +81,6 @@ class WarmKits:
         with self._lock:
             bases = list(self._bases.values())
         return sum(base._services.count_running_jobs() for base in bases)
-
-    def count_sessions(self) -> int:
-        """How many MCP clients have a kit."""
-        with self._lock:
-            return sum(isinstance(one, SessionKit) for one in self._used)
 
     def sweep(self) -> None:
         """Close the kits whose jobs are forgotten."""

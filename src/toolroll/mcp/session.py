@@ -251,7 +251,9 @@ class Session:
         # The client may use the id again as soon as it has the answer; `pending` counts the request until it is sent.
         self._answering[id(request)] = request.method
         request.running.pop(request.id, None)
-        if request.send is not self._send:  # after the answer nothing more can be said by this way
+        if (
+            request.send is not self._send and not request.token.cancelled
+        ):  # after the answer nothing more can be said by this way
             for asked in [key for key, (_, send) in tuple(self._questions.items()) if send is request.send]:
                 self._take_back(asked)
         try:

@@ -9,17 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, Session
 from toolroll.mcp.wire import Line, LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
-
-if TYPE_CHECKING:
-    from toolroll.host.daemon.request import RequestToken
 
 _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
 _POLL_S = 0.01
@@ -31,18 +28,14 @@ def serve(
     on_roots: OnRoots | None = None,
     on_client: OnClient | None = None,
     on_listed: Callable[[], None] | None = None,
-    token: RequestToken | None = None,
 ) -> int:
     """Serve one client until it closes the input, then cancel what still runs; returns the exit status.
 
     `on_roots` gets the client's roots, `on_client` what the client says of itself; `on_listed` is called after the
-    client got its first list of tools. `token` is that of the request, where this process is the daemon.
+    client got its first list of tools.
     """
-    given = on_roots, on_client, on_listed
-    if token is not None:
-        return _serve_request(backend, token, *given)
     with _pipes() as (source, target), exit_on(signal.SIGHUP):
-        server = _Server(backend, source, target, *given)
+        server = _Server(backend, source, target, on_roots, on_client, on_listed)
         try:
             server.run()
         finally:
@@ -50,20 +43,6 @@ def serve(
                 _ignore(one)
             server.close()
             backend.close()
-    return 0
-
-
-def _serve_request(backend: Backend, token: RequestToken, *given: Any) -> int:
-    """Serve the client whose request this thread carries out."""
-    from toolroll.host.daemon.request import take_streams
-    from toolroll.mcp.closable import ClosableReader, ClosableWriter
-
-    source, target = take_streams()
-    with closing(ClosableWriter(target)) as writer, closing(ClosableReader(source)) as reader, closing(backend):
-        server = _Server(backend, source, target, *given, pipes=(reader, writer))
-        with closing(server):
-            token.tell(server.interrupt)
-            server.run()
     return 0
 
 
@@ -76,10 +55,8 @@ class _Server:
         on_roots: OnRoots | None,
         on_client: OnClient | None,
         on_listed: Callable[[], None] | None,
-        *,
-        pipes: tuple[LineReader, LineWriter] | None = None,
     ) -> None:
-        self._input, self._output = pipes or (LineReader(source), LineWriter(target))
+        self._input, self._output = LineReader(source), LineWriter(target)
         self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
         self._session = Session(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
@@ -95,11 +72,6 @@ class _Server:
             if time.monotonic() - since > (_CALL_GRACE_S if pending == {"tools/call"} else _LIST_GRACE_S):
                 return
             time.sleep(_POLL_S)
-
-    def interrupt(self) -> None:
-        """Let `run` return at once, from any thread."""
-        self._failed = True
-        self._threads.end()
 
     def close(self) -> None:
         self._threads.end()
@@ -130,7 +102,8 @@ class _Server:
         try:
             self._output.flush()
         except OSError:  # the client is gone
-            self.interrupt()
+            self._failed = True
+            self._threads.end()
 
     def _log(self, level: str, text: str) -> None:
         with suppress(OSError, ValueError):  # stderr may be closed

@@ -1,4 +1,4 @@
-"""`toolroll up`: run the daemon of a workspace, which makes calls and sessions faster and keeps jobs running."""
+"""`toolroll up`: run the daemon of a workspace, which makes calls faster and keeps jobs running."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
 
     def describe() -> str:
         about = f"process {os.getpid()}, version {__version__}, since {since}"
-        return f"{workspace}\0{about}, sessions: {kits.count_sessions()}, jobs: {kits.count_jobs()}"
+        return f"{workspace}\0{about}, jobs: {kits.count_jobs()}"
 
     def is_needed() -> bool:
         kits.sweep()
@@ -127,7 +127,7 @@ def _key(args: Namespace) -> dict[str, list[str]]:
     return {**given, **wide, "workspace": [args.workspace], "root": args.root}
 
 
-_STOP = Option(("--stop",), "Stop the daemons of the workspace, their sessions and their jobs.")
+_STOP = Option(("--stop",), "Stop the daemons of the workspace and their jobs.")
 _STATUS = Option(("--status",), "Show the daemons of the workspace.")
 _FOREGROUND = Option(("--foreground",), "Serve in this process, in place of one in the background.")
 COMMAND = Command(
@@ -136,7 +136,7 @@ COMMAND = Command(
     run,
     (_STOP, _STATUS, _FOREGROUND, MODE, SANDBOX, NETWORK, WORKSPACE, ROOT, WIDE),
     more="""\
-`toolroll call` and `toolroll mcp` with the same options use the daemon while it runs. A call that starts a job starts
-it too. It ends after 15 minutes without a call, a session or a job. With TOOLROLL_DAEMON=off, or daemon = "off" in
+`toolroll call` with the same options uses the daemon while it runs. A call that starts a job starts it too. It ends
+after 15 minutes without a call or a job. With TOOLROLL_DAEMON=off, or daemon = "off" in
 toolroll.toml, no command uses or starts one.""",
 )

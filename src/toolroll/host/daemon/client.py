@@ -1,4 +1,4 @@
-"""The fast client: pass a `toolroll call` or `toolroll mcp` to the daemon of its workspace, if one runs.
+"""The fast client: pass a `toolroll call` to the daemon of its workspace, if one runs.
 
 It imports C modules and what Python has loaded at its start: `socket` and `hashlib` take longer than the call.
 """
@@ -13,7 +13,7 @@ from toolroll.host.runtime.user_folders import state_dir
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SWITCH = "TOOLROLL_DAEMON"
 """The environment variable that is "off" for no daemon."""
@@ -25,34 +25,28 @@ _MARK, _RECORD = (
     "TOOLROLL_RUN",
     "TOOLROLL_RECORD",
 )  # the processes of a command have the first; the second records calls
-_VALUES = {
+VALUES = {
     **dict.fromkeys(("-d", "--dialect"), ""),
     **dict.fromkeys(("-C", "--workspace"), "workspace"),
     **dict.fromkeys(("-m", "--mode"), "mode"),
     **{f"--{name}": name for name in ("sandbox", "network", "root")},
+    "--session": "",
 }
-VALUES = {"call": {**_VALUES, "--session": ""}, "mcp": {**_VALUES, "--tools": ""}}
-"""The options with a value of the commands that a daemon takes, and which part of the key each one sets."""
-SWITCHES = {
-    "call": {"--wide": "wide", **dict.fromkeys(("--json", "--exit-code", "--no-exit-code"), "")},
-    "mcp": {"--wide": "wide", **dict.fromkeys(("--roots", "--lazy", "--code-mode", "--ask", "--structured"), "")},
-}
+"""The options of `toolroll call` with a value, and which part of the key each one sets."""
+SWITCHES = {"--wide": "wide", **dict.fromkeys(("--json", "--exit-code", "--no-exit-code"), "")}
 """Those without one."""
 _FOLDERS = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 _MAX_ADDRESS_BYTES = 100
 _SIGINT_STATUS = 130
 _CANCEL_TIMEOUT_S = 10.0
-_LOST = {
-    "call": "The daemon ended during this call, which may have taken effect. Look at the result before you call again.",
-    "mcp": "The daemon ended, and this session with it. Start the server again.",
-}
+_LOST = "The daemon ended during this call, which may have taken effect. Look at the result before you call again."
 
 
 def call_daemon(argv: Sequence[str], version: str) -> int | None:
     """The exit status of a command that a daemon has carried out; None if none has taken it."""
-    if not argv or argv[0] not in VALUES or os.environ.get(SWITCH) == "off" or _RECORD in os.environ:
+    if not argv or argv[0] != "call" or os.environ.get(SWITCH) == "off" or _RECORD in os.environ:
         return None
-    options = scan(*argv)
+    options = scan(*argv[1:])
     if options is None:
         return None
     try:
@@ -69,29 +63,26 @@ def call_daemon(argv: Sequence[str], version: str) -> int | None:
         return _SIGINT_STATUS
 
 
-def scan(command: str, *words: str) -> dict[str, list[str]] | None:
-    """The options of a command that choose a daemon; None for those that only the full parser knows."""
-    values, switches = VALUES[command], SWITCHES[command]
+def scan(*words: str) -> dict[str, list[str]] | None:
+    """The options of a call that choose a daemon; None for those that only the full parser knows."""
     found: dict[str, list[str]] = {}
     left = iter(words)
     for word in left:
-        if word == "--" and command == "call":
+        if word == "--":
             break
         if word == "-" or not word.startswith("-"):
-            if command == "mcp":  # a folder
-                return None
             continue
         if word.startswith("--"):
             name, given, value = word.partition("=")
         else:
             name, given, value = word[:2], word[2:], word[2:]
-        if name in switches and not given:
-            found[switches[name]] = ["yes"]
-        elif name in values:
+        if name in SWITCHES and not given:
+            found[SWITCHES[name]] = ["yes"]
+        elif name in VALUES:
             one = value if given else next(left, None)
             if one is None:
                 return None
-            found.setdefault(values[name], []).append(one)
+            found.setdefault(VALUES[name], []).append(one)
         else:
             return None
     return found
@@ -167,8 +158,6 @@ def _ask(connection: socket, argv: Sequence[str]) -> int | None:
         answer = connection.recv(1)
         if answer != TAKEN:
             return None
-        if argv[0] == "mcp":
-            _handle_signals(_interrupt)
         said = b""
         try:
             while more := connection.recv(64):
@@ -177,28 +166,13 @@ def _ask(connection: socket, argv: Sequence[str]) -> int | None:
             pass
         if said.strip().isdigit():
             return int(said)
-        sys.stderr.write(f"toolroll: {_LOST[argv[0]]}\n")
+        sys.stderr.write(f"toolroll: {_LOST}\n")
         return 1
-    except KeyboardInterrupt as interrupt:
-        return _cancel(connection, *interrupt.args)
+    except KeyboardInterrupt:
+        return _cancel(connection)
 
 
-def _handle_signals(handler: Callable[..., None] | int) -> None:
-    from _signal import SIGHUP, SIGINT, SIGTERM, signal  # type: ignore[import-not-found]  # typeshed has no such stub
-
-    for one in (SIGHUP, SIGINT, SIGTERM):
-        signal(one, handler)
-
-
-def _interrupt(number: int, _frame: object) -> None:
-    """End a session as a signal ends a server."""
-    from _signal import SIG_IGN
-
-    _handle_signals(SIG_IGN)
-    raise KeyboardInterrupt(128 + number)
-
-
-def _cancel(connection: socket, status: int = _SIGINT_STATUS) -> int:
+def _cancel(connection: socket) -> int:
     """Let the daemon end the call, and wait until it has."""
     from _socket import SHUT_WR
 
@@ -209,7 +183,7 @@ def _cancel(connection: socket, status: int = _SIGINT_STATUS) -> int:
             pass
     except (OSError, KeyboardInterrupt):
         pass
-    return status
+    return _SIGINT_STATUS
 
 
 def _is_setting(name: str) -> bool:

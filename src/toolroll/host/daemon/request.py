@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -25,26 +25,6 @@ class BadRequestError(Exception):
     """A message that is not one of our client's."""
 
 
-class RequestToken(CancelToken):
-    """Cancelled when the client goes, or the daemon ends; a session can act on it at once."""
-
-    __slots__ = ("_tell",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tell: Callable[[], None] = lambda: None
-
-    def cancel(self) -> None:
-        super().cancel()
-        self._tell()
-
-    def tell(self, end: Callable[[], None]) -> None:
-        """Call this when the request is cancelled, also if it is already."""
-        self._tell = end
-        if self.cancelled:
-            end()
-
-
 @dataclass(slots=True, eq=False)
 class DaemonRequest:
     """What a client asks for. It owns the descriptors until `close`."""
@@ -56,7 +36,7 @@ class DaemonRequest:
     environment: dict[str, str] = field(default_factory=dict)
     fds: Sequence[int] = ()
     pid: int = 0
-    token: RequestToken = field(default_factory=RequestToken)
+    token: CancelToken = field(default_factory=CancelToken)
 
     def close(self) -> None:
         for fd in self.fds:
@@ -137,17 +117,6 @@ def acting_as(request: DaemonRequest) -> Iterator[None]:
         ends.callback(_local.__dict__.clear)
         ends.callback(streams.clear)
         yield
-
-
-def take_streams() -> tuple[int, int]:
-    """Descriptors of the input and output of this thread's request, which the caller closes.
-
-    Other code that reads its stdin gets nothing, and what it prints goes to its stderr.
-    """
-    acting: _Acting = _local.acting
-    acting.streams.update(stdin=io.StringIO(), stdout=acting.streams["stderr"])
-    source, target, *acting.request.fds = acting.request.fds
-    return source, target
 
 
 def _open_stream(name: str, fd: int, encoding: str) -> io.TextIOWrapper:

@@ -157,7 +157,3 @@ class SharedJobs(Jobs):
     def has_started(self) -> bool:
         """Whether a job that was started from here is still known."""
         return any(job in self._started for job in self._owner.all())
-
-    def end_started(self) -> None:
-        """End the jobs that were started from here."""
-        self._owner.end(self._started)
