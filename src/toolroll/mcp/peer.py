@@ -22,8 +22,8 @@ _PROGRESS_INTERVAL_S = 0.05
 
 Send = Callable[[Any], None]
 Then = Callable[[RpcMessage | None], None]
-Ask = Callable[[str, Item, Then, Send], Callable[[], None]]
-"""Sends a request to the client, as part of an answer; returns a function that takes it back."""
+Ask = Callable[[str, Item, Then, RpcRequest], Callable[[], None]]
+"""Sends a request to the client, as part of the answer to one of its own; returns a function that takes it back."""
 
 
 class MissingCapabilityError(ToolError):
@@ -81,7 +81,7 @@ class ClientPeer:
             answers.append(message)
             came.set()
 
-        take_back = ask(method, params, then, self._request.send)
+        take_back = ask(method, params, then, self._request)
 
         def wait(withdrawn: CancelToken | None) -> Item:
             while not came.wait(_POLL_S):

@@ -65,7 +65,7 @@ class Session:
         self._level: int | None = None
         self._running: dict[Id, RpcRequest] = {}
         self._answering: dict[int, str] = {}  # methods whose answer is being sent
-        self._questions: dict[str, tuple[Then, Send]] = {}
+        self._questions: dict[str, tuple[Then, RpcRequest | None]] = {}
         self._withdrawn: set[str] = set()  # questions that were answered elsewhere
         self._question_ids = itertools.count(1)
         self._listeners: dict[Id, tuple[frozenset[str], Send]] = {}
@@ -251,10 +251,8 @@ class Session:
         # The client may use the id again as soon as it has the answer; `pending` counts the request until it is sent.
         self._answering[id(request)] = request.method
         request.running.pop(request.id, None)
-        if (
-            request.send is not self._send and not request.token.cancelled
-        ):  # after the answer nothing more can be said by this way
-            for asked in [key for key, (_, send) in tuple(self._questions.items()) if send is request.send]:
+        if request.send is not self._send and not request.token.cancelled:  # nothing can be said after the answer
+            for asked in [key for key, (_, whose) in tuple(self._questions.items()) if whose is request]:
                 self._take_back(asked)
         try:
             if not request.token.cancelled:
@@ -287,12 +285,13 @@ class Session:
             uris = [one["uri"] for one in roots or () if isinstance(one, dict) and isinstance(one.get("uri"), str)]
             on_roots(uris or None)
 
-        self._ask("roots/list", {}, then, self._send)
+        self._ask("roots/list", {}, then, None)
 
-    def _ask(self, method: str, params: Item, then: Then, send: Send) -> Callable[[], None]:
+    def _ask(self, method: str, params: Item, then: Then, request: RpcRequest | None) -> Callable[[], None]:
         id = f"toolroll-{next(self._question_ids)}"
         with self._lock:
-            self._questions[id] = then, send
+            self._questions[id] = then, request
+        send = self._send if request is None else request.send
         send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         return partial(self._take_back, id)
 
@@ -302,7 +301,8 @@ class Session:
             self._withdrawn.add(id)
         if asked is not None:
             why = {"requestId": id, "reason": "It was answered elsewhere."}
-            asked[1]({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why})
+            send = self._send if asked[1] is None else asked[1].send
+            send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why})
 
     def _on_list_changed(self, kind: ListKind) -> None:
         if kind == "tools":

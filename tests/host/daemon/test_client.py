@@ -109,9 +109,6 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
         (["call", "ls"], b"-No.", None, ""),
         (["call", "ls"], b"+", 1, "may have taken effect"),
         (["call", "ls"], b"+7", 7, ""),
-        (["mcp"], b"-No.", None, ""),
-        (["mcp"], b"+", 1, "Start the server again"),
-        (["mcp"], b"+0", 0, ""),
     ):
         with user_sockets.listen(socket_name({}, __version__)) as listener:
 
