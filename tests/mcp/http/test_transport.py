@@ -22,7 +22,7 @@ from tests.mcp.test_session import Nothing
 from tests.waiting import until
 from toolroll.control.client import ControlClient, find_processes
 from toolroll.mcp.http import transport as module
-from toolroll.mcp.http.transport import HttpTransport
+from toolroll.mcp.http.transport import StreamableHttp
 
 CALLS = 100
 FILES = 50
@@ -88,7 +88,7 @@ class Http:
 
     def __init__(self):
         self.backend = Gated()
-        self.transport = HttpTransport(self.backend)
+        self.transport = StreamableHttp(self.backend)
         self.session = ""
 
     async def post(self, message: dict[str, Any], leaves: asyncio.Event | None = None) -> tuple[int, list[Any]]:

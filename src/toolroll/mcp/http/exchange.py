@@ -17,7 +17,7 @@ _MAX_QUEUED = 256  # notifications for a client that reads slowly
 _EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
 
 
-class Exchange:
+class HttpExchange:
     """The messages for one request. `put` may be called from any thread; the rest is for the event loop."""
 
     def __init__(self, id: Id | None = None, statuses: dict[int, int] | None = None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.http.gate import Gate
-from toolroll.mcp.http.transport import HttpTransport
+from toolroll.mcp.http.transport import StreamableHttp
 from toolroll.mcp.http.uvicorn_server import STOP_TIMEOUT_S, SignalServer
 
 
@@ -22,7 +22,7 @@ def run(
 async def _run(
     backend: Backend, listening: socket.socket, token: str, hosts: frozenset[str], ready: Callable[[], None]
 ) -> None:
-    transport = HttpTransport(backend)
+    transport = StreamableHttp(backend)
     server = _Server(Gate(transport.handle, token=token, hosts=hosts), transport)
     try:
         ready()
@@ -35,7 +35,7 @@ async def _run(
 class _Server(SignalServer):
     """End all calls when a signal asks for the end."""
 
-    def __init__(self, gate: Gate, transport: HttpTransport) -> None:
+    def __init__(self, gate: Gate, transport: StreamableHttp) -> None:
         super().__init__(gate)
         self._transport = transport
 

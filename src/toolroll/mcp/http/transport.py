@@ -16,7 +16,7 @@ import msgspec
 
 from toolroll.mcp import wire
 from toolroll.mcp.backend import Backend, Item, ListKind
-from toolroll.mcp.http.exchange import Exchange, send_json
+from toolroll.mcp.http.exchange import HttpExchange, send_json
 from toolroll.mcp.http.gate import Headers, HttpRefusedError, Receive, Scope, Send, header_values, refuse
 from toolroll.mcp.http.headers import VERSION, check_arguments, check_envelope, has_headers
 from toolroll.mcp.session import Session
@@ -52,7 +52,7 @@ class HttpSession:
 
     def __init__(self, open_session: Callable[[Callable[[Any], None]], Session]) -> None:
         self.session = open_session(self._tell)
-        self.stream: Exchange | None = None  # for messages that answer nothing
+        self.stream: HttpExchange | None = None  # for messages that answer nothing
         self._in_use = 0
         self._used = time.monotonic()
         self._begun: dict[Id, None] = {}
@@ -94,13 +94,13 @@ class HttpSession:
             self.stream.put(message)
 
 
-class HttpTransport:
+class StreamableHttp:
     """All clients of a backend; `handle` is an application behind the `Gate`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._clients: dict[str, HttpSession] = {}
-        self._stateless: dict[Exchange, Session] = {}
+        self._stateless: dict[HttpExchange, Session] = {}
         self._suspended = SuspendedCalls()
         self._running: set[Future[None]] = set()
         self._calls = ThreadPoolExecutor(MAX_CALL_THREADS, "toolroll-mcp")
@@ -165,7 +165,7 @@ class HttpTransport:
             await send_json(send, 202, b"")
             return
         assert message.id is not msgspec.UNSET
-        exchange = Exchange(message.id, _BROKEN)
+        exchange = HttpExchange(message.id, _BROKEN)
         with client.using():
             if client.begin(message.id):
                 client.session.take(message, exchange.put)
@@ -193,7 +193,7 @@ class HttpTransport:
         except RpcError as fault:
             fault.id = message.id
             raise
-        exchange, session = Exchange(message.id, _STATUSES), self._open_session(_drop)
+        exchange, session = HttpExchange(message.id, _STATUSES), self._open_session(_drop)
         self._stateless[exchange] = session
         try:
             session.take(message, exchange.put)
@@ -213,7 +213,7 @@ class HttpTransport:
     async def _open_stream(self, client: HttpSession, receive: Receive, send: Send) -> None:
         if client.stream is not None:
             raise HttpRefusedError(409, "This session has a stream already.")
-        client.stream = Exchange()
+        client.stream = HttpExchange()
         try:
             with client.using():
                 await client.stream.stream(receive, send)
