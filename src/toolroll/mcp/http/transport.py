@@ -50,8 +50,8 @@ _log = logging.getLogger("toolroll.mcp")
 class HttpSession:
     """A client that has made the handshake."""
 
-    def __init__(self, open_session: Callable[[Callable[[Any], None]], Session]) -> None:
-        self.session = open_session(self._tell)
+    def __init__(self, make_session: Callable[[Callable[[Any], None]], Session]) -> None:
+        self.session = make_session(self._tell)
         self.stream: HttpExchange | None = None  # for messages that answer nothing
         self._in_use = 0
         self._used = time.monotonic()
@@ -155,7 +155,7 @@ class StreamableHttp:
         named = header_values(scope["headers"], _SESSION)
         if message.method == "initialize" and not named:
             self._make_room()
-            id, client = secrets.token_hex(16), HttpSession(self._open_session)
+            id, client = secrets.token_hex(16), HttpSession(self._make_session)
         else:
             id, client = named[0] if named else "", self._find(scope)
         if not message.is_request:
@@ -193,7 +193,7 @@ class StreamableHttp:
         except RpcError as fault:
             fault.id = message.id
             raise
-        exchange, session = HttpExchange(message.id, _STATUSES), self._open_session(_drop)
+        exchange, session = HttpExchange(message.id, _STATUSES), self._make_session(_drop)
         self._stateless[exchange] = session
         try:
             session.take(message, exchange.put)
@@ -235,7 +235,7 @@ class StreamableHttp:
         if len(self._clients) >= MAX_SESSIONS:
             raise HttpRefusedError(503, "Too many sessions are open. End others, or try again later.")
 
-    def _open_session(self, send: Callable[[Any], None]) -> Session:
+    def _make_session(self, send: Callable[[Any], None]) -> Session:
         return Session(
             self._backend, send, self._run_call, _write_log, aside=self._lists.submit, suspended=self._suspended
         )
