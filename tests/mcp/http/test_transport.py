@@ -402,7 +402,7 @@ def test_a_question_that_was_answered_elsewhere_is_taken_back(server, folder, mo
         control = closing.enter_context(ControlClient(process["id"]))
         [shown] = control.request("approvals")["waiting"]
         refusal = {"id": shown["id"], "digest": shown["digest"], "answer": "no", "reason": "Later."}
-        assert control.request("answer", **refusal) == {"state": "applied", "why": ""}
+        assert control.act(process, "answer", **refusal) == {"state": "applied", "why": ""}
         if modern:
             answers = {name: {"action": "accept", "content": {"decision": "once"}} for name in asked["inputRequests"]}
             again = {**call, "requestState": asked["requestState"], "inputResponses": answers}
