@@ -10,4 +10,3 @@ def test_facts(kit: Kit) -> None:
     rows = {one["name"]: one for one in show(kit, "doctor", {})["rows"]}
     assert (rows["Python"]["state"], rows["configuration"]["section"]) == ("ok", "base")
     assert {one["state"] for one in rows.values()} <= {"ok", "absent", "missing"}
-    assert "index" in rows
