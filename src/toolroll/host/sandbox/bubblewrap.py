@@ -239,11 +239,9 @@ class Bubblewrap(Sandbox):
         """
         if not access.apart or access.terminal or self._shown or os.geteuid() != 0:
             return None
-        if not access.system or not is_visible(self._program, access):
-            return None
-        plan = split_plan(
-            access.among or access.write, access.read, visible_system(access), self._sized, access.programs
-        )
+        if not access.system or access.programs or not is_visible(self._program, access):
+            return None  # bubblewrap itself starts inside them
+        plan = split_plan(access.among or access.write, access.read, visible_system(access), self._sized)
         # What was replaced is not what was mounted, and a mount upon it is gone. A fork does not follow new mounts.
         table = () if access.among else _list_mounts()
         key = plan, access.alias, tuple(map(_identity, plan.targets)), table

@@ -132,13 +132,11 @@ class SplitPlan(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def split_plan(
-    write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool, programs: tuple[str, ...] = ()
-) -> SplitPlan:
+def split_plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> SplitPlan:
     """What `plan_mounts` gives, in two parts."""
     changed = resolve_paths(write)
     common, targets, each, modifiers = list[str](), list[str](), list[str](), list[str]()
-    for option, values in split_words(plan_mounts(write, read, own, sized, programs=programs)):
+    for option, values in split_words(plan_mounts(write, read, own, sized)):
         target, words = values[-1], (*modifiers, option, *values)
         modifiers = list(words) if option in _MODIFIERS else []
         if modifiers or target in changed:
