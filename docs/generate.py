@@ -1,5 +1,5 @@
 """Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
-the README's lists, tables of docs/vendors.md; and the tool lists in the package.
+the README's list of dialects, tables of docs/vendors.md; and the tool lists in the package.
 
 `python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -40,7 +40,6 @@ STATEMENTS = HERE / "statements"
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
 DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
 VENDORS = re.compile(r"(<!-- vendors -->).*?(<!-- /vendors -->)", re.DOTALL)
-TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
 
 # What the examples fill in, by the name of the parameter. A description that says "such as ..." comes first,
 # and a name that is not here gets a value of the right type.
@@ -79,7 +78,7 @@ def pages() -> dict[Path, str]:
         vendors: with_vendors(vendors.read_text(encoding="utf-8"), known),
         HERE / "architecture.svg": architecture.svg(),
         Path(SHIPPED): tool_lists(known),
-        readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
+        readme: with_dialects(readme.read_text(encoding="utf-8"), known),
     }
 
 
@@ -87,12 +86,6 @@ def stale() -> dict[Path, str]:
     """The pages that do not say what they should, with what they should say."""
     wanted = pages().items()
     return {path: text for path, text in wanted if not path.exists() or path.read_text(encoding="utf-8") != text}
-
-
-def with_table(text: str, found: Iterable[Tool]) -> str:
-    """The text with the table of tools between its marks renewed."""
-    rows = [[f"[`{tool.name}`](docs/tools.md#{tool.name})", _line(tool.description)] for tool in found]
-    return TABLE.sub(lambda marks: f"{marks[1]}\n{_table(['tool', 'what it does'], rows)}\n\n{marks[2]}", text)
 
 
 def with_dialects(text: str, known: Sequence[Dialect]) -> str:
@@ -125,6 +118,9 @@ def tools_page(found: Sequence[Tool]) -> str:
         f"{len(found)} tools, by the folder they lie in. Each is one file under `src/toolroll/tools/`; its "
         "signature is its schema and its docstring its description. Tokens are an estimate: characters of "
         "the OpenAI definition divided by four.",
+        _table(
+            ["tool", "what it does"], [[f"[`{tool.name}`](#{tool.name})", _line(tool.description)] for tool in found]
+        ),
     ]
     for category, group in groupby(found, key=lambda tool: tool.category):
         members = list(group)

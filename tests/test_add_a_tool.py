@@ -95,7 +95,7 @@ def test_it_is_in_the_manual(env: None, copy: Path, monkeypatch: pytest.MonkeyPa
     python("-m", "docs.generate")
     assert "\n### words\n\nCount the words of a text file.\n" in (copy / "docs" / "tools.md").read_text()
     assert "[`words`](tools.md#words)" in (copy / "docs" / "dialects.md").read_text()
-    assert "| [`words`](docs/tools.md#words) | Count the words of a text file. |" in (copy / "README.md").read_text()
+    assert "| [`words`](#words) | Count the words of a text file. |" in (copy / "docs" / "tools.md").read_text()
 
 
 def test_the_page_shows_what_really_happens(env: None, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import pytest
 
 from docs import generate, replay
 from toolroll import Kit, Tool, cli, dialects, tools
 from toolroll.dialect import View
 from toolroll.registry import discover
+from toolroll.text.tokens import estimate
 
 ROOT = Path(__file__).parents[1]
 TOOLS = list(discover(tools))
@@ -28,7 +30,7 @@ def test_a_stale_page_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text("<!-- tools: here -->\n<!-- /tools -->\n")
+    (tmp_path / "README.md").write_text("<!-- dialects --><!-- /dialects -->\n")
     (tmp_path / "docs/vendors.md").write_text("<!-- vendors -->\n<!-- /vendors -->\n")
     monkeypatch.setattr(generate, "HERE", tmp_path / "docs")
     made = generate.pages()
@@ -41,19 +43,33 @@ def test_a_stale_page_is_named(
     assert generate.main(["--check"]) == 0
 
 
-def test_the_readme_lists_every_tool_and_no_other() -> None:
-    table = generate.TABLE.search((ROOT / "README.md").read_text())
-    assert table is not None
-    assert re.findall(r"^\| \[`(\w+)`\]", table[0], re.MULTILINE) == [tool.name for tool in TOOLS]
+def test_the_page_of_tools_lists_every_tool_and_no_other() -> None:
+    text = (ROOT / "docs" / "tools.md").read_text()
+    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == [tool.name for tool in TOOLS]
+    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == [tool.name for tool in TOOLS]
 
 
-def test_the_readme_lists_every_command_and_every_dialect_and_no_other() -> None:
+def test_the_page_of_the_command_line_lists_every_command_and_no_other() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    assert set(re.findall(r"`toolroll (\w+)[^`]*`", text)) == set(cli.COMMANDS)
+
+
+def test_the_readme_lists_every_dialect_and_is_short() -> None:
     text = (ROOT / "README.md").read_text()
-    told = set(re.findall(r"`toolroll (\w+)[^`]*`", text[text.index("## Command line") :]))
-    assert told == set(cli.COMMANDS)
-    sentence = re.search(r"^Dialects: (.*?)\.\sModes", text, re.MULTILINE | re.DOTALL)
-    assert sentence is not None
-    assert set(re.findall(r"`([\w-]+)`", sentence[1])) == set(dialects.names())
+    listed = generate.DIALECTS.search(text)
+    assert listed is not None
+    assert set(re.findall(r"`([\w-]+)`", listed[0])) == set(dialects.names())
+    assert 80 <= text.count("\n") <= 120
+
+
+def test_the_readme_counts_what_a_model_sees_at_first(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    told = re.search(r"A model sees\s(\d+) tools for at most ([\d,]+) tokens", text)
+    assert told is not None
+    with Kit(tmp_path) as kit:
+        shown = kit.definitions("openai")
+    assert len(shown) == int(told[1])
+    assert estimate(msgspec.json.encode(shown).decode()) <= int(told[2].replace(",", ""))
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
