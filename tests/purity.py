@@ -33,7 +33,7 @@ ALLOWED = {
 EXCEPTIONS = {
     "text/code/syntax/grammars.py": {"importlib", "importlib.machinery", "importlib.util", "sys"},
     "text/code/syntax/languages/__init__.py": {"importlib", "pkgutil"},
-    "text/web/engines/engines.py": {"importlib"},
+    "text/web/engines/engine.py": {"importlib"},
     "tools/code/diagnostics.py": {"sys"},
 }
 

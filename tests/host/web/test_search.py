@@ -17,7 +17,8 @@ from toolroll.host.http.rate_limit import RateLimit
 from toolroll.host.http.request import prepare as request
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.web.search import WebResults, WebSearch
-from toolroll.text.web.engines.engines import Hit, load_engines
+from toolroll.text.web.engines.engine import load_engines
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.query import prepare
 
 KEY = "sk+secret/K3y=="

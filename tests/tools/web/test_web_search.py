@@ -11,7 +11,8 @@ from tests.text.web.engines import bodies
 from toolroll import ErrorCode, Kit
 from toolroll.host.web.search import ORDER
 from toolroll.policy.effects import Effect
-from toolroll.text.web.engines.engines import Hit, load_engines
+from toolroll.text.web.engines.engine import load_engines
+from toolroll.text.web.engines.engines import Hit
 from toolroll.tools.web.web_search import Searched, web_search
 
 KEY = "tvly-secret-key"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 AGENT = "toolroll"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
-COMMANDS = "the loopback of commands"
-"""Stands for an address that only a `Dial` reaches."""
 PROXY = "TOOLROLL_PROXY"
 """Environment variable with the URL of the operator's proxy. HTTPS_PROXY and its kin are not read."""
 MAX_BYTES = 10_000_000
@@ -167,6 +165,8 @@ class Client:
         into: Callable[[bytes], None] | None = None,
     ) -> Response:
         """The answer after at most so many redirects."""
+        from toolroll.host.http.network import COMMANDS
+
         hops: list[str] = []
         asked: set[str] = set()
         note = ""
@@ -195,7 +195,7 @@ class Client:
 
         `local`: a server of the commands' loopback may be meant.
         """
-        from toolroll.host.http.network import look_up
+        from toolroll.host.http.network import COMMANDS, look_up
         from toolroll.policy import urls
 
         resolve = self._resolve or (lambda name: look_up(name, deadline))

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import httpcore2
 
 from toolroll.host.http import proxy
-from toolroll.host.http.client import COMMANDS
 from toolroll.host.http.deadline import Deadline
 from toolroll.result import ErrorCode, ToolError
 
@@ -24,6 +23,9 @@ Route = Callable[[str, int], tuple[str, int]]
 
 Dial = Callable[[str, int], socket.socket | None]
 """A connection to a server of the commands' own loopback, by host and port; None if there is none."""
+
+COMMANDS = "the loopback of commands"
+"""Stands for an address that only a `Dial` reaches."""
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.spill import Spill, SpillWriter
-from toolroll.host.shell.terminal import resize
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
 
@@ -21,7 +20,23 @@ if TYPE_CHECKING:
 
 END_BYTES = 64 * 1024
 FILE_BYTES = 64 << 20
+COLUMNS, ROWS = 80, 24
 _NOTICE_BYTES = 100  # room in the file for the line that says what is missing
+
+
+def open_terminal() -> tuple[int, int]:
+    """The two ends of a new terminal: ours, and the one for a command."""
+    ours, theirs = os.openpty()
+    resize(ours, COLUMNS, ROWS)
+    os.set_blocking(ours, False)
+    return ours, theirs
+
+
+def resize(fd: int, columns: int, rows: int) -> None:
+    """Give a terminal a size; its programs get SIGWINCH."""
+    import termios
+
+    termios.tcsetwinsize(fd, (rows, columns))
 
 
 class CapturedOutput:

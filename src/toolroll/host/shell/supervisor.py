@@ -17,9 +17,8 @@ from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
 from toolroll.host.runtime.process_marks import TAG
-from toolroll.host.shell.output import CapturedOutput, Pipes
+from toolroll.host.shell.output import CapturedOutput, Pipes, open_terminal
 from toolroll.host.shell.process_group import CommandProcesses, process_registry
-from toolroll.host.shell.terminal import open_terminal
 
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill

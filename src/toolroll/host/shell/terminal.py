@@ -1,8 +1,7 @@
-"""Pseudo-terminals for commands: open and size one, press keys, and read its screen as text."""
+"""Pseudo-terminals for commands: press keys, and read its screen as text."""
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
@@ -11,15 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolroll.host.shell.output import COLUMNS, ROWS, CapturedOutput
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.shell.output import CapturedOutput
     from toolroll.host.shell.supervisor import RunningCommand
 
-COLUMNS, ROWS = 80, 24
 # What was printed since the last look and costs more than this is skipped: the screen of a flood is that of its end.
 _MAX_NEW_BYTES, _MAX_LOOK_SECONDS, _LAST_BYTES = 256 << 10, 0.4, 4 << 10
 _MAX_MARKS = 8  # combining characters on one place
@@ -43,21 +41,6 @@ _KEYS = {
     **{f"f{number}": f"\x1bO{letter}" for number, letter in zip(range(1, 5), "PQRS", strict=True)},
     **{f"f{at}": f"\x1b[{code}~" for at, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)},
 }
-
-
-def open_terminal() -> tuple[int, int]:
-    """The two ends of a new terminal: ours, and the one for a command."""
-    ours, theirs = os.openpty()
-    resize(ours, COLUMNS, ROWS)
-    os.set_blocking(ours, False)
-    return ours, theirs
-
-
-def resize(fd: int, columns: int, rows: int) -> None:
-    """Give a terminal a size; its programs get SIGWINCH."""
-    import termios
-
-    termios.tcsetwinsize(fd, (rows, columns))
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -17,7 +17,8 @@ from toolroll.host.http.request import Request, prepare, read_retry_after
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.web.engines import hits
-from toolroll.text.web.engines.engines import EngineName, Hit, load_engines
+from toolroll.text.web.engines.engine import load_engines
+from toolroll.text.web.engines.engines import EngineName, Hit
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.text.web.engines import bodies
-from toolroll.text.web.engines.engines import EngineName, Hit, load_engines
+from toolroll.text.web.engines.engine import load_engines
+from toolroll.text.web.engines.engines import EngineName, Hit
 from toolroll.text.web.engines.hits import BlockedError, UnreadableError
 from toolroll.text.web.engines.query import prepare
 

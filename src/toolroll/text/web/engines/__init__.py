@@ -1,1 +1,1 @@
-"""Web search engines, one module each: how each is asked and how its answer is read. `engines.load_engines` has all."""
+"""Web search engines, one module each: how each is asked and how its answer is read. `engine.load_engines` has all."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, get_args
 
-from toolroll.text.web.engines.engines import Hit
+from toolroll.text.web.engines.engines import EngineName, Hit
 from toolroll.text.web.engines.query import WebQuery
 
 Filter = Literal["safe", "language", "exclude"]
@@ -64,3 +66,10 @@ def address(url: str, parameters: Mapping[str, str | int]) -> str:
 
     text = urlencode({name: value for name, value in parameters.items() if value != ""})
     return f"{url}{'&' if '?' in url else '?'}{text}"
+
+
+@cache
+def load_engines() -> dict[str, WebEngine]:
+    """All engines by their names, in the order of use."""
+    names = [name for name in get_args(EngineName) if name not in ("auto", "all")]
+    return {name: import_module(f"toolroll.text.web.engines.{name}").ENGINE for name in names}
