@@ -14,7 +14,7 @@ from typing import Any
 
 from toolroll.console.app import ConsoleApp
 from toolroll.console.relay import ControlRelay
-from toolroll.host.network.tcp_clients import TcpClients
+from toolroll.host.network.peers import TcpPeers
 from toolroll.host.runtime import user_sockets
 from toolroll.mcp.http import listen
 from toolroll.mcp.http.uvicorn_server import SignalServer
@@ -76,12 +76,7 @@ def running_console() -> Iterator[ConsoleClient]:
     """A console in a thread, with the sockets of the user that XDG_STATE_HOME names."""
     with listen("127.0.0.1", 0, ()) as listening:
         port, relay = listening.getsockname()[1], ControlRelay()
-        clients = TcpClients(port)
-
-        async def check(address: tuple[str, int]) -> bool:
-            return await asyncio.to_thread(clients.may_use, address[1])
-
-        server = SignalServer(ConsoleApp(relay, token=TOKEN, port=port, check_client=check))
+        server = SignalServer(ConsoleApp(relay, token=TOKEN, port=port, peers=TcpPeers()))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
         thread.start()
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from toolroll.console.relay import ControlFailedError, ControlRelay, Feed
+from toolroll.host.network.peers import TcpPeers
 from toolroll.mcp.http.gate import (
     BODY_TIMEOUT_S,
     AsgiMessage,
@@ -20,6 +21,7 @@ from toolroll.mcp.http.gate import (
     Receive,
     Scope,
     Send,
+    check_client,
     check_host,
     check_token,
     hash_token,
@@ -44,7 +46,6 @@ _HEADERS = {
 _SECURITY = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 _JSON, _LINES = b"application/json", b"application/x-ndjson"
 
-CheckClient = Callable[[tuple[str, int]], Awaitable[bool]]
 Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -57,12 +58,12 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 class ConsoleApp:
     """Serves one console on `port`."""
 
-    def __init__(self, relay: ControlRelay, *, token: str, port: int, check_client: CheckClient) -> None:
-        """`check_client` returns whether the process at the other end of a connection may use the API."""
+    def __init__(self, relay: ControlRelay, *, token: str, port: int, peers: TcpPeers) -> None:
+        """`peers` checks which processes may use the API."""
         self._relay = relay
         self._token = hash_token(token.encode())
         self._hosts = frozenset((f"127.0.0.1:{port}", f"localhost:{port}"))
-        self._check_client = check_client
+        self._peers = peers
         self._page = _load_page()
         self._routes: dict[tuple[str, str], Answer] = {
             ("GET", "/api/processes"): self._processes,
@@ -103,8 +104,7 @@ class ConsoleApp:
         if not {"same-origin"}.issuperset(header_values(headers, b"sec-fetch-site")):
             raise HttpRefusedError(403, "Requests from other pages are refused.")
         check_token(headers, self._token)
-        if not await self._check_client(scope["client"]):
-            raise HttpRefusedError(403, "Commands of an agent cannot use the console.")
+        await check_client(scope, self._peers)
 
     async def _static(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         kind, content = self._page[scope["path"]]

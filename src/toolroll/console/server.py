@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from toolroll.console.app import ConsoleApp
 from toolroll.console.relay import ControlRelay
-from toolroll.host.network.tcp_clients import TcpClients
+from toolroll.host.network.peers import TcpPeers
 from toolroll.host.runtime.console_record import ConsoleRecord, claim_console, publish_console
 from toolroll.mcp.http import listen
 from toolroll.mcp.http.uvicorn_server import SignalServer
@@ -33,12 +33,7 @@ def run_console(port: int, ready: Callable[[ConsoleRecord], None], *, while_used
         with listen("127.0.0.1", port, ()) as listening:
             record = ConsoleRecord(listening.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES), os.getpid())
             relay = ControlRelay()
-            clients = TcpClients(record.port)
-
-            async def check_client(address: tuple[str, int]) -> bool:
-                return await asyncio.to_thread(clients.may_use, address[1])
-
-            app = ConsoleApp(relay, token=record.token, port=record.port, check_client=check_client)
+            app = ConsoleApp(relay, token=record.token, port=record.port, peers=TcpPeers())
             server = _ConsoleServer(app, relay, while_used=while_used)
 
             async def serve() -> None:

@@ -131,7 +131,7 @@ class ControlServer:
                 self._ended.wait(_PAUSE_S)
 
     def _serve(self, connected: socket.socket) -> None:
-        from toolroll.host.runtime.user_sockets import check_peer
+        from toolroll.host.network.peers import check_peer
 
         connection = _Connection(connected, self)
         try:

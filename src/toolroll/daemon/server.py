@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from toolroll.host.daemon.client import REFUSED, TAKEN
 from toolroll.host.daemon.request import BadRequestError, DaemonRequest, acting_as, divided_by_thread, receive
+from toolroll.host.network.peers import check_peer
 from toolroll.host.runtime import user_sockets
 
 IDLE_SECONDS = 15 * 60.0
@@ -122,7 +123,7 @@ class DaemonServer:
         with connection, suppress(OSError):  # of a client that is gone
             try:
                 connection.settimeout(_MESSAGE_TIMEOUT_S)
-                peer = user_sockets.check_peer(connection)
+                peer = check_peer(connection)
                 request = receive(connection)
             except (PermissionError, BadRequestError) as error:
                 connection.sendall(REFUSED + str(error).encode())

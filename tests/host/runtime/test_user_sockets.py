@@ -14,6 +14,7 @@ import pytest
 
 from tests.users import need_another_user
 from toolroll import Kit
+from toolroll.host.network.peers import check_peer, why_confined
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules
@@ -37,7 +38,7 @@ def refusal(listener: socket.socket) -> str:
     connection, _ = listener.accept()
     with connection:
         try:
-            user_sockets.check_peer(connection)
+            check_peer(connection)
         except PermissionError as error:
             return str(error)
     return ""
@@ -47,7 +48,7 @@ def test_a_client_reaches_the_listener(run_folder):
     with user_sockets.listen("a") as listener, user_sockets.connect("a", 5) as client:
         connection, _ = listener.accept()
         with connection:
-            assert user_sockets.check_peer(connection) == (os.getpid(), os.geteuid())
+            assert check_peer(connection) == (os.getpid(), os.geteuid())
             connection.sendall(b"hello")
             assert client.recv(5) == b"hello"
         assert [oct(path.stat().st_mode & 0o777) for path in (run_folder, run_folder / "a")] == ["0o700", "0o600"]
@@ -151,7 +152,7 @@ def test_a_confined_process_is_known_by_its_limits(tier, ws):
     with process:
         process.stdout.readline()
         below = LiveProcesses().tree([LiveProcesses().get(process.pid)])
-        found = {user_sockets.why_confined(pid) for pid in below}
+        found = {why_confined(pid) for pid in below}
         for pid in below:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

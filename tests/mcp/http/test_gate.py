@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from toolroll.host.network.peers import TcpPeers
 from toolroll.mcp.http import gate as module
 from toolroll.mcp.http import listen
 from toolroll.mcp.http.gate import Gate
@@ -12,7 +13,7 @@ from toolroll.mcp.http.gate import Gate
 TOKEN = b"Bearer secret-secret-secret"
 
 
-def ask(*headers: tuple[bytes, bytes], scheme: str = "http") -> list[int]:
+def ask(*headers: tuple[bytes, bytes], scheme: str = "http", peers: TcpPeers | None = None) -> list[int]:
     """The status that a request with these headers gets; 200 comes from behind the door."""
     sent: list[dict[str, Any]] = []
 
@@ -28,8 +29,9 @@ def ask(*headers: tuple[bytes, bytes], scheme: str = "http") -> list[int]:
         sent.append(message)
 
     scope = {"type": scheme, "path": "/mcp", "method": "POST", "headers": list(headers)}
+    scope |= {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}
     hosts = frozenset({"box.example:80", "[fd00::1]:80"})
-    asyncio.run(Gate(inside, token="secret-secret-secret", hosts=hosts)(scope, receive, send))
+    asyncio.run(Gate(inside, token="secret-secret-secret", hosts=hosts, peers=peers)(scope, receive, send))
     assert not sent or (sent[-1]["type"], sent[-1].get("more_body", False)) == ("http.response.body", False)
     return [one["status"] for one in sent if one["type"] == "http.response.start"]
 
@@ -62,6 +64,10 @@ HOST, KEY = (b"host", b"box.example:80"), (b"authorization", TOKEN)
 )
 def test_only_what_is_exactly_right_comes_in(headers, status):
     assert ask(*headers) == [status]
+
+
+def test_a_client_that_is_no_process_here_is_refused_after_the_token():
+    assert (ask(HOST, KEY, peers=TcpPeers()), ask(HOST, peers=TcpPeers())) == ([403], [401])
 
 
 def test_nothing_but_http_is_answered():

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from toolroll.host.runtime import process_tree
+from toolroll.host.runtime.socket_table import all_listening
 from toolroll.host.sandbox.announced import Notice, receive
-from toolroll.host.sandbox.listening import all_listening
 from toolroll.host.sandbox.loopback import Loopback, socket_error
 from toolroll.host.sandbox.seccomp import SeccompFilter, install
 from toolroll.host.sandbox.syscalls import Kernel, machine, run_apart

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.runtime.dir_entries import closing_fd
-from toolroll.host.sandbox.listening import (
+from toolroll.host.runtime.socket_table import (
     Address,
     File,
     all_listening,

@@ -45,7 +45,8 @@ def serve(
             text = _connection_help(
                 backend.name, f"http://{place}{PATH}", "<the token that you gave>" if token else key
             )
-            run(backend, listening, token=key, hosts=hosts, ready=lambda: print(text, flush=True))
+            ready, others = lambda: print(text, flush=True), bool(names)
+            run(backend, listening, token=key, hosts=hosts, ready=ready, others=others)
     finally:
         backend.close()
     return 0

@@ -15,6 +15,8 @@ import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from toolroll.host.network.peers import TcpPeers
+
 Scope = MutableMapping[str, Any]
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
@@ -45,12 +47,13 @@ class HttpRefusedError(Exception):
 class Gate:
     """An ASGI application that passes permitted requests on, with their bodies."""
 
-    def __init__(self, app: App, *, token: str, hosts: frozenset[str]) -> None:
+    def __init__(self, app: App, *, token: str, hosts: frozenset[str], peers: TcpPeers | None = None) -> None:
         """`hosts` are the accepted values of the Host header, in lower case.
 
         A page may send requests if its origin has one of these names, with any port.
         """
         self._app = app
+        self._peers = peers
         self._token = hash_token(token.encode())
         self._hosts = hosts
         names = "|".join(re.escape(re.sub(r":\d+$", "", host)) for host in hosts)
@@ -61,6 +64,8 @@ class Gate:
             return
         try:
             self._check(scope)
+            if self._peers is not None:
+                await check_client(scope, self._peers)
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 body = await read_body(scope, receive)
         except HttpRefusedError as refusal:
@@ -98,6 +103,12 @@ def check_token(headers: Headers, expected: bytes) -> None:
     if len(given) > 1 or scheme.lower() != "bearer" or not right:
         wrong = b'Bearer realm="toolroll", error="invalid_token"'
         raise HttpRefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
+
+
+async def check_client(scope: Scope, peers: TcpPeers) -> None:
+    """Refuse a request unless the process at the other end of its connection may use the server."""
+    if why := await asyncio.to_thread(peers.refusal, scope["client"], scope["server"]):
+        raise HttpRefusedError(403, why)
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:

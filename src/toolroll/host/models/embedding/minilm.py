@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime import numeric
+from toolroll.host.models.embedding import numeric
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""Which sockets listen where, as the kernel tells it: those of TCP by their address, those of unix by their file."""
+"""Look up sockets in the kernel's tables: by address, by both ends of a connection, or by file (sock_diag)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,67 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 File = tuple[int, int]  # the kernel's own numbers of a file: its device and its inode
 
-_NETLINK_SOCK_DIAG, _BY_FAMILY, _ERROR = 4, 20, 2
+SOCK_DIAG = 4
+"""The protocol of netlink that these questions are asked by."""
+_BY_FAMILY, _ERROR = 20, 2
 _REQUEST, _DUMP = 1, 0x300
 _HEADER, _BUFFER = 16, 1 << 16
 _SECONDS = 5.0  # the kernel answers at once
-_LISTEN = 1 << 10  # a state of TCP
+_LISTENS = 10  # a state of TCP
 _SHOW_FILE, _FILE = 2, 1
 _ANY = 0xFFFFFFFF
 _SO_COOKIE = 57
+_IPV4_BYTES = 4
 _MAPPED = bytes(10) + b"\xff\xff"  # before an address of four bytes in one of sixteen
+
+
+class FoundSocket(NamedTuple):
+    """A socket of TCP: its owner, and the number of its file, as `/proc/PID/fd` shows it."""
+
+    uid: int
+    inode: int
+
+
+def socket_at(own: Sequence[Any], other: Sequence[Any], kernel: socket.socket | None = None) -> FoundSocket | None:
+    """The socket with the first of these two ends, connected to the second; None if no process has one open.
+
+    Each end is an address and a port. `kernel` is a netlink socket in another network than ours.
+    """
+    ends = [_plain(ipaddress.ip_address(str(end[0]).partition("%")[0])) for end in (own, other)]
+    family = socket.AF_INET if len(ends[0]) == _IPV4_BYTES else socket.AF_INET6
+    ports = struct.pack(">2H", own[1], other[1])
+    asked = struct.pack("=BBHI", family, socket.IPPROTO_TCP, 0, _ANY) + ports
+    asked += b"".join(end.ljust(16, b"\0") for end in ends) + struct.pack("=3I", 0, _ANY, _ANY)
+    for found in _ask(asked, _REQUEST, kernel):
+        uid, inode = struct.unpack_from("=2I", found, 64)
+        if inode and found[1] != _LISTENS and found[4:8] == ports:  # else a server at that port, or one that is closed
+            return FoundSocket(uid, inode)
+    return None
+
+
+def holds_socket(pid: int, inode: int) -> bool:
+    """Whether a process has this socket open; PermissionError if it hides that."""
+    folder, link = f"/proc/{pid}/fd", f"socket:[{inode}]"
+    try:
+        for name in os.listdir(folder):
+            with suppress(FileNotFoundError):
+                if os.readlink(f"{folder}/{name}") == link:
+                    return True
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended
+    return False
 
 
 def listening_at(address: Address, port: int) -> set[int]:
     """The numbers of the sockets that may take a connection to this address: there, or at all addresses."""
-    packed = address.packed.removeprefix(_MAPPED)
+    packed = _plain(address)
     wanted = {packed, bytes(16)} if len(packed) == 16 else {packed, bytes(4), bytes(16), _MAPPED + packed}
     return {number for where, number in _listening(port) if where in wanted} if port else set()
 
@@ -38,15 +80,20 @@ def all_listening() -> set[int]:
 def _listening(port: int) -> Iterator[tuple[bytes, int]]:
     """The addresses of the sockets that listen at a port, and their numbers; of all sockets that listen for port 0."""
     for family, size in ((socket.AF_INET, 4), (socket.AF_INET6, 16)):
-        asked = struct.pack("=BBHI", family, socket.IPPROTO_TCP, 0, _LISTEN) + struct.pack(">H46x", port)
+        asked = struct.pack("=BBHI", family, socket.IPPROTO_TCP, 0, 1 << _LISTENS) + struct.pack(">H46x", port)
         for found in _ask(asked, _REQUEST | _DUMP):
             (number,) = struct.unpack_from("=I", found, 68)
             yield found[8 : 8 + size], number
 
 
-def _ask(asked: bytes, flags: int) -> Iterator[bytes]:
+def _plain(address: Address) -> bytes:
+    return address.packed.removeprefix(_MAPPED)
+
+
+def _ask(asked: bytes, flags: int, other: socket.socket | None = None) -> Iterator[bytes]:
     """What the kernel answers to a question about sockets; nothing if there is no such socket."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as kernel:
+    with ExitStack() as stack:
+        kernel = other or stack.enter_context(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG))
         kernel.settimeout(_SECONDS)
         kernel.send(struct.pack("=IHHII", _HEADER + len(asked), _BY_FAMILY, flags, 1, 0) + asked)
         while True:

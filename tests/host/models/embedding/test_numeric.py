@@ -1,6 +1,6 @@
 """Computing in one thread."""
 
-from toolroll.host.runtime import numeric
+from toolroll.host.models.embedding import numeric
 
 
 def test_threads_are_given_back():
