@@ -25,6 +25,7 @@ from toolroll.text.edit.model import (
     cuts_in,
     each_exact,
     find_exact,
+    keep_line_ends,
     last_end_off,
     unchanged,
 )
@@ -105,6 +106,8 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
         return None
     if not new or (start and data[start - 1] in _SPACE and (quote[0] in _SPACE or new[0] in " \t")):
         return None  # whole lines may go, or the quote or the new text may leave out some of its line's indentation
+    if quote[:1] == b"\n" and data[start - 1 : start] == b"\r":
+        return None  # it begins with half of a line end
     feed = data.find(b"\n", start)
     feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
     if feed < 0 and b"\r" in data:
@@ -242,7 +245,7 @@ def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) 
     if len(old) == 1:
         return
     for span in spans:
-        at = source.text.find(old, span.start + 1, span.end + len(old) - 1)
+        at = source.text.find(old, span.end - len(old) + 1, span.end + len(old) - 1)
         if at >= 0:
             across = Span(at, at + len(old), AS_IT_IS)
             raise refusals.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
@@ -323,7 +326,8 @@ def _replace_elided(text: str, old: str, new: str) -> EditResult:
             "the new text as in the old one.",
         )
     result, done, spans = text, 0, []
-    for piece, counterpart in zip(pieces, wanted, strict=True):
+    for piece, given in zip(pieces, wanted, strict=True):
+        counterpart = keep_line_ends(piece, given, inside=True)
         if piece == counterpart:
             found = find_exact(result, piece, 2)
             start, end = (found[0].start, found[0].end) if len(found) == 1 else (-1, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ class Relation:
         return Relation(" and ".join(names) or "exact", self.cost + other.cost, rewrite)
 
 
+_FIRST_END, _LAST_END = re.compile(r"\A[ \t]*\r?\n"), re.compile(r"\r?\n([ \t]*)\Z")
+
+
 def unchanged(new: str) -> tuple[str, ...]:
     """The rewrite of a relation that leaves the new text alone."""
     return (new,)
@@ -43,7 +47,7 @@ def unchanged(new: str) -> tuple[str, ...]:
 
 def last_end_off(new: str) -> tuple[str, ...]:
     """The rewrite where the place has no line end behind it, though the quote had."""
-    return (new.removesuffix("\r\n" if new.endswith("\r\n") else "\n"),)
+    return (_LAST_END.sub("", new),)
 
 
 AS_IT_IS = Relation("exact", EXACT, unchanged)
@@ -76,6 +80,21 @@ class Span:
     start: int
     end: int
     relation: Relation
+
+
+def keep_line_ends(quote: str, written: str, *, inside: bool) -> str:
+    """What replaces a quote, with a line end (and blanks behind it) where the quote has one at an edge.
+
+    So no line around the quote is joined to the new text or loses its indentation. `inside`: it begins within a line.
+    """
+    head = _FIRST_END.match(quote) if inside else None
+    tail = _LAST_END.search(quote)
+    if not written:
+        return "\n" if head and tail else ""
+    if tail is not None:
+        written = written.rstrip(" \t") if _LAST_END.search(written) else written + "\n"
+        written += tail[1]
+    return "\n" + _FIRST_END.sub("", written, count=1) if head else written
 
 
 class EditSource:
@@ -121,15 +140,10 @@ class EditSource:
     def ways(self, span: Span, new: str) -> tuple[str, ...]:
         """How the new text can be written at a place. If it was found loosely, the line ends at its edges stay."""
         ways = span.relation.rewrite(new)
-        if span.relation.name == AS_IT_IS.name or not new:
+        if span.relation.name == AS_IT_IS.name:
             return ways
-        quote = self.text[span.start : span.end]
-        inside = span.start and self.text[span.start - 1] != "\n"
-        head = "\n" if inside and quote.startswith(("\n", "\r\n")) else ""
-        tail = "\n" if quote.endswith("\n") else ""
-        return tuple(
-            way and head * (not way.startswith(("\n", "\r\n"))) + way + tail * (not way.endswith("\n")) for way in ways
-        )
+        inside = span.start > 0 and self.text[span.start - 1] != "\n"
+        return tuple(keep_line_ends(self.text[span.start : span.end], way, inside=inside) for way in ways)
 
     def windows(self, quoted: Sequence[str]) -> Iterator[int]:
         """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""
@@ -182,9 +196,11 @@ def find_exact(text: str, old: str, most: int | None = None) -> list[Span]:
 
 def each_exact(text: str, old: str) -> Iterator[Span]:
     """The same one by one."""
+    fed = old.startswith("\n")
     at = text.find(old)
     while at >= 0:
-        yield Span(at, at + len(old), AS_IT_IS)
+        start = at - 1 if fed and text.startswith("\r", at - 1) and at else at  # never between the two of a line end
+        yield Span(start, at + len(old), AS_IT_IS)
         at = text.find(old, at + len(old))
 
 

@@ -41,9 +41,8 @@ def _readings(old: str) -> Iterator[tuple[str, Relation]]:
     for number in (_NUMBER, _NUMBER_ALONE) if old.lstrip()[:1].isdigit() else ():
         if (plain := _without_numbers(old, number)) is not None:
             yield plain, Relation("line numbers taken off", PASTED, partial(_numbers_off, old, plain, number))
-    core = old.strip("\n")
-    lead, tail = len(old) - len(old.lstrip("\n")), len(old) - len(old.rstrip("\n"))
-    around = bool(core) and (lead > 0 or tail > 1)
+    core, lead, tail = _without_blank_lines(old)
+    around = bool(core.strip()) and core + "\n" * min(1, tail) != old
     if not around and (inner := _without_fence(old)) is not None:
         yield inner, Relation("fence taken off", PASTED, _fence_off)
     if (undone := _unescaped(old)) != old:
@@ -197,12 +196,25 @@ def _fence_off(new: str) -> tuple[str, ...]:
     return last_end_off(new) if inner is None else (inner,)
 
 
+def _without_blank_lines(text: str) -> tuple[str, int, int]:
+    """The text without blank lines before and behind it, and how many line ends each of them had."""
+    start = text.rfind("\n", 0, len(text) - len(text.lstrip(" \t\n"))) + 1
+    end = text.find("\n", max(start, len(text.rstrip(" \t\n"))))
+    end = len(text) if end < 0 else end
+    return text[start:end], text.count("\n", 0, start), text.count("\n", end)
+
+
 def _blank_lines_off(lead: int, tail: int, new: str) -> tuple[str, ...]:
     """The new text without as many blank lines as were taken off the quote, where it has them; a line end stays."""
     body = new.replace("\r\n", "\n")
-    body = body[min(lead, len(body) - len(body.lstrip("\n"))) :]
-    extra = len(body) - len(body.rstrip("\n")) - 1
-    return (body[: len(body) - min(tail, max(0, extra))],)
+    core, before, behind = _without_blank_lines(body)
+    if not core.strip():
+        return (body,)
+    start = body.index(core)
+    head, ends = body[:start].split("\n"), body[start + len(core) :].split("\n")
+    off = min(tail, max(0, behind - 1))
+    kept = [*ends[: -off - 1], ""] if off else ends
+    return ("\n".join(head[min(lead, before) :]) + core + "\n".join(kept),)
 
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
