@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
+    from toolroll.host.lsp.servers import LanguageServer
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
     from toolroll.host.shell.jobs import SharedJobs
@@ -191,7 +192,7 @@ class Services:
     def _open_programs(self, closing: ExitStack, profile: Profile, settings: Settings) -> None:
         self.loop = EventLoop()
         closing.callback(self.loop.close)
-        environ = dict(os.environ)
+        environ, self._table = dict(os.environ), profile.commands
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
         self.shell = _defer(closing, partial(self.open_shell, profile.commands))
@@ -279,7 +280,20 @@ class Services:
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers
 
-        return LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=choice)
+        return LanguageServers(
+            self.files, self.search, spawn=self.shell.serve, authorise=self._authorise_server, choice=choice
+        )
+
+    def _authorise_server(self, server: LanguageServer, argv: Sequence[str], asks: bool) -> None:
+        """Return if a language server may start; what is, or runs, code of the workspace needs what `bash` needs."""
+        if not server.foreign and not self.launcher.is_changeable(argv[0]):
+            return
+        from toolroll.host.shell.command_checks import authorise_program
+        from toolroll.result import ErrorCode, ToolError
+
+        if not asks:
+            raise ToolError(ErrorCode.PERMISSION, f"{server.program} runs code of this workspace: ask before.")
+        authorise_program(self.guard, self.guard.policy.commands or self._table, server.program, argv)
 
     def _shell_options(self, table: str) -> dict[str, Any]:
         own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}

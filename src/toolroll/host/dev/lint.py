@@ -164,12 +164,10 @@ class Linter:
 
     def _run(self, argv: list[str]) -> LintOutput:
         shell, root = self.projects.shell, self.projects.root
-        extra = {"NO_COLOR": "1"}
-        if self.engine.foreign:
-            ran = shell.words(argv, seconds=self.seconds, extra=extra)
-        else:
-            ran = shell.program(argv, seconds=self.seconds, merge=False, writes="nothing", extra=extra)
+        judged = self.engine.foreign or self.projects.runs_workspace(self.program)
+        run = shell.words if judged else shell.program
         try:
+            ran = run(argv, seconds=self.seconds, merge=False, writes="nothing", extra={"NO_COLOR": "1"})
             check_end(ran, 2_000, "tail")
         except ToolError as error:
             raise CouldNotLookError(self.engine.name, error.message, code=error.code) from error

@@ -62,6 +62,13 @@ class Projects:
             return beside
         return name if self.shell.has(name) else None
 
+    def runs_workspace(self, program: str) -> bool:
+        """Whether a program, by its path or as PATH has it, is one that commands can change."""
+        import shutil
+
+        found = shutil.which(program, path=self.shell.environment.get("PATH"))
+        return found is not None and self.shell.programs.is_changeable(found)
+
     def python(self, folder: str = ".") -> str:
         """The Python of the project in this folder."""
         return self.shell.python(folder)

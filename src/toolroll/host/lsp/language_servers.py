@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList, Problem
-from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
-from toolroll.host.lsp.servers import find_program
+from toolroll.host.lsp.pool import Authorise, LspPool, RunningServer, Spawn
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
@@ -40,16 +39,18 @@ class LanguageServers:
         search: Search,
         *,
         spawn: Spawn,
+        authorise: Authorise = lambda _server, _argv, _asks: None,
         choice: Mapping[str, str] | None = None,
         seconds: float = 30.0,
         start_seconds: float = 30.0,
         memory: int | None = None,
     ) -> None:
-        """`choice` names the program for a language; `seconds` limits an answer, `start_seconds` a start, and `memory`
-        the bytes that a server may hold. Nothing is started yet."""
+        """`authorise` raises ToolError for a program that must not start. `choice` names the program for a language;
+        `seconds` limits an answer, `start_seconds` a start, and `memory` the bytes that a server may hold. Nothing is
+        started yet."""
         self._files = files.at(".")
         self._search = search
-        self._pool = LspPool(files.root, self._text, spawn, choice or {}, seconds, start_seconds, memory)
+        self._pool = LspPool(files.root, self._text, spawn, authorise, choice or {}, seconds, start_seconds, memory)
         self._lock = threading.Lock()
         self._reports: dict[str, FileReport] = {}
 
@@ -144,10 +145,10 @@ class LanguageServers:
         return self._pool.warm(path)
 
     def start(self, path: str, token: CancelToken) -> None:
-        """Start the server for a file before anybody asks it, unless that takes long or it is a workspace's own."""
+        """Start the server for a file before anybody asks it, unless that takes long or needs a person's consent."""
         server = self._pool.server(path, None)
-        if not server.loads and find_program(replace(server, local=""), "") is not None:
-            self._pool.use(server, token, lambda _: None)
+        if not server.loads:
+            self._pool.use(server, token, lambda _: None, asks=False)
 
     def find_caused(
         self, server: LanguageServer, before: Mapping[str, str], after: Mapping[str, str], token: CancelToken
@@ -156,7 +157,8 @@ class LanguageServers:
         from toolroll.host.lsp.change_check import find_caused
 
         deadline = self._pool.deadline(token)
-        return self._pool.use(server, token, lambda client: find_caused(client, before, after, token, deadline))
+        find = partial(find_caused, before=before, after=after, token=token, deadline=deadline)
+        return self._pool.use(server, token, find, asks=False)
 
     def program(self, path: str, language: str | None = None) -> str:
         """The name of the server that answers for a file; ToolError if there is none."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
 """Starts a program in a folder (a descriptor), with this environment and pipes on all three ends."""
 
+Authorise = Callable[[LanguageServer, Sequence[str], bool], None]
+"""Raises ToolError for a program that may not be started; the last argument: whether a person may be asked."""
+
 T = TypeVar("T")
 _MAX_MEMORY_BYTES = 4 << 30
 _BROKEN_SECONDS = 60.0  # in which a server that did not start is not tried again
@@ -46,6 +49,7 @@ class LspPool:
     read: Callable[[str], str | None]
     """Returns the current text of a file, None where it has none."""
     spawn: Spawn
+    authorise: Authorise
     choice: Mapping[str, str]
     seconds: float
     """Time limit of an answer."""
@@ -88,23 +92,26 @@ class LspPool:
     def deadline(self, token: CancelToken) -> float:
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 
-    def use(self, server: LanguageServer, token: CancelToken, action: Callable[[LspClient], T]) -> T:
+    def use(
+        self, server: LanguageServer, token: CancelToken, action: Callable[[LspClient], T], *, asks: bool = True
+    ) -> T:
         """Run `action` with the client of a server; a server that ends meanwhile is restarted once.
 
-        For one that does not start, the next server of the language answers.
+        For one that does not start, the next server of the language answers. Unless it `asks`, nobody is asked whether
+        a program of the workspace may start.
         """
         from toolroll.host.jsonrpc.connection import GoneError
 
         for last in (False, True):
             try:
-                return _count_timeouts(self._client(server, token), action)
+                return _count_timeouts(self._client(server, token, asks), action)
             except GoneError as gone:
                 if last or gone.memory:
                     raise _end_error(server, gone) from None
             except ToolError:
                 if self._error_of(server) is None:
                     raise
-                return self.use(self.server("", server.language), token, action)
+                return self.use(self.server("", server.language), token, action, asks=asks)
         raise AssertionError
 
     def _error_of(self, server: LanguageServer) -> ToolError | None:
@@ -132,7 +139,7 @@ class LspPool:
         for ender in enders:
             ender.join()
 
-    def _client(self, server: LanguageServer, token: CancelToken) -> LspClient:
+    def _client(self, server: LanguageServer, token: CancelToken, asks: bool) -> LspClient:
         """The client of a running server, which knows all changed files; started if needed."""
         from toolroll.host.lsp.file_changes import take_snapshot
 
@@ -143,7 +150,7 @@ class LspPool:
             if client is not None and (client.timeouts > 1 or client.snapshot.config != snapshot.config):
                 client.close()
             if client is None or client.connection.gone is not None:
-                client = self._start_with_retry(server, token)
+                client = self._start_with_retry(server, token, asks)
                 client.snapshot = snapshot
                 with self._lock:
                     closed = self._closed
@@ -156,13 +163,13 @@ class LspPool:
                 client.update_files(snapshot, self.read)
             return client
 
-    def _start_with_retry(self, server: LanguageServer, token: CancelToken) -> LspClient:
+    def _start_with_retry(self, server: LanguageServer, token: CancelToken, asks: bool) -> LspClient:
         """Start a server; if it ends during the start, try once more. A failure is remembered for a while."""
         from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 
         for last in (False, True):
             try:
-                return self._start(server, token)
+                return self._start(server, token, asks)
             except GoneError as gone:
                 if gone.memory:
                     raise _end_error(server, gone) from None
@@ -181,13 +188,15 @@ class LspPool:
         self._broken[server.program] = time.monotonic() + _BROKEN_SECONDS, error
         return error
 
-    def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
+    def _start(self, server: LanguageServer, token: CancelToken, asks: bool) -> LspClient:
         from toolroll.host.lsp.client import LspClient
 
         program = find_program(server, self.root.path)
         if program is None:
             raise _missing_error([server])
-        process = self.spawn([program, *server.arguments], self.root.fd, make_environment())
+        argv = [program, *server.arguments]
+        self.authorise(server, argv, asks)
+        process = self.spawn(argv, self.root.fd, make_environment())
         client = LspClient(server, process, self.root.path, self.memory or _default_memory())
         try:
             client.start(token, time.monotonic() + min(self.start_seconds, max(0.0, token.remaining())))

@@ -58,6 +58,8 @@ class LanguageServer:
     """A program without which it finds no problems at all."""
     local: str = ""
     """Where in a workspace it may be installed."""
+    foreign: bool = False
+    """It starts programs that files of a workspace name, such as the toolchain or a wrapper of the compiler."""
     sure: str = ""
     """Matches the start of `code: message` of errors that are hardly ever false: those are reported after a change."""
 
@@ -92,7 +94,7 @@ SERVERS: tuple[LanguageServer, ...] = (
     LanguageServer("gopls", "go", "Go", "go install golang.org/x/tools/gopls@latest", (),
         {".go": "go"}, ("go.mod", "go.sum", "go.work"), loads=True, whole=True),
     LanguageServer("rust-analyzer", "rust", "Rust", "rustup component add rust-analyzer", (),
-        {".rs": "rust"}, ("Cargo.toml", "Cargo.lock", "rust-project.json"), loads=True, whole=True,
+        {".rs": "rust"}, ("Cargo.toml", "Cargo.lock", "rust-project.json"), loads=True, whole=True, foreign=True,
         # Each of these would run code of the workspace when a file is only read.
         settings={"rust-analyzer": {
             "cargo": {"buildScripts": {"enable": False}}, "procMacro": {"enable": False}, "checkOnSave": False,

@@ -93,9 +93,10 @@ class McpServers:
         self, configs: Iterable[ServerConfig], ask: Callable[[McpServer], T]
     ) -> tuple[dict[str, T], list[ToolError]]:
         from concurrent.futures import ThreadPoolExecutor
+        from contextvars import copy_context  # so that the approver of the call answers
 
         with ThreadPoolExecutor(_MAX_PARALLEL, "toolroll mcp") as pool:
-            asked = {config.name: pool.submit(ask, self._get(config)) for config in configs}
+            asked = {config.name: pool.submit(copy_context().run, ask, self._get(config)) for config in configs}
         found: dict[str, T] = {}
         failed: list[ToolError] = []
         for name, future in asked.items():

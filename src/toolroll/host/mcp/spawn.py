@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
-from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess
+from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess, is_changeable
 from toolroll.host.runtime.process_marks import TAG
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.toolchains import readable_paths
+from toolroll.host.shell.command_checks import authorise_program
 from toolroll.host.shell.process_group import process_registry
 from toolroll.policy import environment
 from toolroll.policy.effects import Effect
@@ -88,6 +89,10 @@ class McpSpawner:
         return config.writes if Effect.WRITE in allowed else "nothing"
 
     def start(self, config: ServerConfig) -> McpProcess:
+        if self._runs_workspace(config):
+            authorise_program(
+                self.guard, self.guard.policy.commands or "native", f"the MCP server {config.name!r}", config.command
+            )
         own = self._make_own_folder(config.name)
         places = {name: f"{own}/{name.lower()}" for name in _FOLDERS}
         env = environment.child(self.environment, temp=f"{own}/tmp", extra={**places, **config.env})
@@ -107,6 +112,16 @@ class McpSpawner:
             raise
         finally:
             os.close(cwd)
+
+    def _runs_workspace(self, config: ServerConfig) -> bool:
+        """Whether the command of a server names a file that commands can change."""
+        import shutil
+
+        cwd, first = os.path.join(self.root.path, config.cwd), config.command[0]
+        on_path = "/" not in first and shutil.which(first, path=self.environment.get("PATH"))
+        named = (os.path.join(cwd, place, word) for word in config.command for place in ("", "node_modules/.bin"))
+        paths = [on_path or "", *(one for one in named if os.path.isfile(one))]
+        return any(is_changeable(one, self.root.folders) for one in paths if one)
 
     def _make_own_folder(self, name: str) -> str:
         self.state.folder(f"servers/{name}/tmp")

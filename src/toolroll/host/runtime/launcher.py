@@ -199,6 +199,15 @@ def _join_group(argv: Sequence[str], folder: str, env: Mapping[str, str], cgroup
     return [*_JOIN_GROUP, str(cgroup), *argv]
 
 
+def is_changeable(program: str, workspace: Sequence[str]) -> bool:
+    """Whether commands can write to a program: it is in a folder of the workspace, and not in our own environment."""
+    own = os.path.realpath(sys.prefix)
+    return any(
+        not is_beneath(one, own) and any(is_beneath(one, folder) for folder in workspace)
+        for one in (os.path.normpath(program), os.path.realpath(program))
+    )
+
+
 class Launcher:
     """Starts the programs that toolroll needs for itself, each confined to its access. One for a kit."""
 
@@ -210,17 +219,17 @@ class Launcher:
         """
         self._sandbox = sandbox
         self._workspace = tuple(map(os.path.realpath, workspace))
-        places = (one for one in path.split(os.pathsep) if os.path.isabs(one) and self._is_ours(one))
-        self._path = os.pathsep.join(places) or os.defpath
+        places = (one for one in path.split(os.pathsep) if os.path.isabs(one) and not self.is_changeable(one))
+        self.path = os.pathsep.join(places) or os.defpath
         self._found: dict[str, str | None] = {}
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program that no command can replace, looked up once; None if there is none."""
         if name not in self._found:
             beside = os.path.dirname(os.path.abspath(sys.executable))
-            places = beside, *self._path.split(os.pathsep)
+            places = beside, *self.path.split(os.pathsep)
             candidates = (os.path.join(os.path.realpath(place), name) for place in places)
-            found = (_behind(one) for one in candidates if _is_program(one) and self._is_ours(one))
+            found = (_behind(one) for one in candidates if _is_program(one) and not self.is_changeable(one))
             self._found[name] = next(found, None)
         return self._found[name]
 
@@ -249,7 +258,7 @@ class Launcher:
         """
         if not os.path.isabs(argv[0]):
             raise ValueError(f"a program of ours is started by its absolute path, not {argv[0]!r}")
-        given = {"PATH": self._path, "LANG": "C.UTF-8", **(env or {})}
+        given = {"PATH": self.path, "LANG": "C.UTF-8", **(env or {})}
         return self._sandbox().spawn(
             access, argv, cwd=cwd, env=given, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=pass_fds
         )
@@ -275,13 +284,9 @@ class Launcher:
         finally:
             os.close(folder)
 
-    def _is_ours(self, program: str) -> bool:
-        """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
-        own = os.path.realpath(sys.prefix)
-        return all(
-            is_beneath(one, own) or not any(is_beneath(one, folder) for folder in self._workspace)
-            for one in (program, os.path.realpath(program))
-        )
+    def is_changeable(self, program: str) -> bool:
+        """Whether commands of this workspace can write to a program."""
+        return is_changeable(program, self._workspace)
 
 
 def module_paths() -> list[str]:

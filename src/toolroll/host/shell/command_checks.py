@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolroll.policy.effects import Effect
 from toolroll.policy.variables import words
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
     from toolroll.host.shell.command_launcher import Word
     from toolroll.policy.commands import CommandRules
     from toolroll.policy.decision import Rule
@@ -39,6 +41,22 @@ def command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool, 
         found = replace(found, banned=tuple(row for row in found.banned if row.harms is None))
     losses = "none" if allow_destructive else found.git_losses
     return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
+
+
+def authorise_program(guard: Guard, table: str, who: str, argv: Sequence[str]) -> None:
+    """Return if `bash` may run these words, which start code of the workspace; CouldNotLookError if it may not."""
+    import shlex
+
+    from toolroll.policy.commands import judge_argv
+
+    policy, command = guard.policy, shlex.join(argv)
+    rules = command_rules(table, tuple(policy.rules), policy.allow_destructive, bool(policy.network))
+    try:
+        guard.authorise("bash", Effect.SHELL, {"command": command})
+        guard.authorise_command("bash", {"command": command}, judge_argv(argv, rules), (command,), ".")
+    except ToolError as error:
+        why = f"{argv[0]!r} runs code of this workspace, as `bash` would. {error.message}"
+        raise CouldNotLookError(who, why, code=ErrorCode.UNSUPPORTED) from error
 
 
 def only_reads(text: str) -> bool:

@@ -274,7 +274,7 @@ class CommandLauncher:
         return None if sandbox is None else sandbox.dial(host, port)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
-        """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
+        """Start a program with pipes on all its streams, without network; it reads the workspace and writes nowhere."""
         from toolroll.host.runtime.launcher import PIPE
         from toolroll.host.sandbox.choose import choose_sandbox
         from toolroll.host.sandbox.tiers import OwnThread
@@ -282,7 +282,7 @@ class CommandLauncher:
         # None of the group of our commands: they must not find it in their network.
         sandbox, temp = choose_sandbox(self._policy.sandbox), self.temp()
         env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-        access = self._access(env_here, temp, "nothing")
+        access = replace(self._access(env_here, temp, "nothing"), network=False)
         return OwnThread(sandbox).spawn(access, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:

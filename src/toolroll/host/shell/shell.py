@@ -371,8 +371,8 @@ class Shell:
         return self._launcher.script(text, suffix)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
-        """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
-        return self._launcher.serve(argv, cwd, env)
+        """Start a program that answers on its pipes until it is closed: confined, without network and read-only."""
+        return self._launcher.serve(argv, cwd, {**env, "PATH": self.programs.path})
 
     def close(self) -> None:
         with self._lock:

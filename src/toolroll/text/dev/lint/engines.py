@@ -64,7 +64,7 @@ class LintEngine:
     fix: Rewrite | None = None
     format: Rewrite | None = None
     foreign: bool = False
-    """Its settings are code of the project, so it runs by the rules for such code."""
+    """Its settings are code of the project or name programs, so it runs by the rules for such code."""
     add: str = ""
     """How to add it, for the first engine of a language."""
     probe: tuple[str, str] = ("--version", r"\d+\.\d+")
@@ -144,7 +144,7 @@ def _lister(
     probe: tuple[str, str] = ("--version", r"\d+\.\d+"),
 ) -> LintEngine:
     """A formatter that lists the files it would change."""
-    foreign = name == "prettier"
+    foreign = name in ("prettier", "rustfmt")  # the second starts the toolchain that rust-toolchain.toml names
     return LintEngine(
         name, language, suffixes, name, format.find, format.form, format=format, foreign=foreign, add=add, probe=probe
     )
@@ -154,7 +154,7 @@ ENGINES: tuple[LintEngine, ...] = (
     LintEngine(
         "ruff", "Python", (*_PYTHON, "ipynb"), "ruff", _RUFF, _RUFF_ROWS, _RUFF_FIX, _RUFF_FORMAT, add=_ADD_RUFF
     ),
-    LintEngine("flake8", "Python", _PYTHON, "flake8", "{select} {path}", _FLAKE8),
+    LintEngine("flake8", "Python", _PYTHON, "flake8", "{select} {path}", _FLAKE8, foreign=True),
     LintEngine("black", "Python", _PYTHON, "black", None, _BLACK, format=_BLACK_FORMAT),
     LintEngine("py_compile", "Python", ("py",), "", "{script} {files}", _COMPILED),
     LintEngine(
