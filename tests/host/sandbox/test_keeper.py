@@ -20,7 +20,7 @@ import pytest
 from tests.waiting import closed_again, descriptors, until
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox import confined_start
-from toolroll.host.sandbox.keeper import SocketKeeper, why_no_sockets
+from toolroll.host.sandbox.keeper import SocketKeeper, _CommandSockets, why_no_sockets
 from toolroll.host.sandbox.loopback import Loopback
 from toolroll.host.sandbox.syscalls import machine
 
@@ -410,6 +410,40 @@ def test_a_server_that_is_busy(served: Sandbox, go: Callable[..., list[str]]) ->
     assert go(served, WAITING) == ["late EAGAIN", "[0, 0, 0, 9]", "late EINPROGRESS", "[0, 0, 0, 9]"]
 
 
+BLOCKED = """
+import fcntl
+server = socket(AF_UNIX)
+server.bind("full")
+server.listen(0)
+taken, busy = socket(AF_UNIX), socket(AF_UNIX)
+taken.connect("full")
+def block():
+    while True:
+        fcntl.fcntl(busy, fcntl.F_SETFL, 0)
+for _ in range(3):
+    threading.Thread(target=block, daemon=True).start()
+def connect():
+    while True:
+        tried("x", lambda: busy.connect("full"))
+threading.Thread(target=connect, daemon=True).start()
+print("blocks")
+time.sleep(60)
+"""
+
+
+def test_a_call_that_the_keeper_waits_for_keeps_no_other_command_waiting(
+    served: Sandbox, go: Callable[..., list[str]], begin: Callable[..., Popen]
+) -> None:
+    """A command makes its socket blocking again while the keeper connects it, to a server that takes none."""
+    process = begin(served, BLOCKED)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"blocks\n"
+    time.sleep(1)
+    for _ in range(3):
+        done = "tried('x', lambda: (s := socket(), s.listen(), t := socket(), t.connect(s.getsockname())) and None)"
+        assert go(served, done) == ["x done"]
+
+
 def test_the_keeper_ends_with_its_commands(served: Sandbox, go: Callable[..., list[str]]) -> None:
     def ended() -> bool:
         return not [one for one in threading.enumerate() if "sockets" in one.name]
@@ -503,8 +537,9 @@ def test_a_flood_of_calls_is_slowed_down(monkeypatch: pytest.MonkeyPatch) -> Non
     here, slept = machine(), []
     assert here is not None
     keeper = SocketKeeper(None, here.numbers)  # type: ignore[arg-type]  # no call is made
+    sockets = _CommandSockets(keeper, -1, 0, bool)
     monkeypatch.setattr("toolroll.host.sandbox.keeper._MOST_A_SECOND", 10)
     monkeypatch.setattr(time, "sleep", slept.append)
     for _ in range(12):
-        keeper._keep_pace()
+        sockets._keep_pace()
     assert len(slept) == 2

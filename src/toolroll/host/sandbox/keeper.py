@@ -1,9 +1,9 @@
-"""The thread that serves the sockets of confined commands which have no network of their own.
+"""The threads that serve the sockets of confined commands which have no network of their own.
 
 The kernel announces `bind`, `connect` and `listen` of such a command. `loopback` judges each and makes it on the
-command's own socket; none is ever let through as it was made. The keeper is a thread of this process and not a process,
-because Yama lets a process look only into its descendants. Without it announced calls fail with ENOSYS; if it
-fails, its commands are ended.
+command's own socket; none is ever let through as it was made. The keeper is threads of this process and not a process,
+because Yama lets a process look only into its descendants. Without it announced calls fail with ENOSYS; if a thread
+fails, its command is ended.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from weakref import WeakSet
 
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.socket_table import all_listening
@@ -73,16 +74,6 @@ def _may_look_into_children() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
-    """A command whose socket calls are announced."""
-
-    listener: int
-    pid: int
-    confine: Callable[[], None]
-    forget: Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
 class _Connection:
     """A connection that a command has asked for."""
 
@@ -95,18 +86,13 @@ class _Connection:
 
 
 class SocketKeeper:
-    """Serves the commands of one kit, from the first of them to the end of the last; then again."""
+    """Serves the commands of one kit, each in a thread of its own: a call that waits keeps no other command waiting."""
 
     def __init__(self, kernel: Kernel, numbers: dict[str, int]) -> None:
         self.loopback = Loopback(kernel)
-        self._kernel = kernel
-        self._names = {numbers[name]: name for name in CALLS}
-        self._lock = threading.Lock()
-        self._commands: dict[int, _Command] = {}
-        self._waiting: dict[int, _Connection] = {}  # by descriptor
-        self._events: select.epoll | None = None
-        self._thread: threading.Thread | None = None
-        self._second, self._count = 0.0, 0
+        self.kernel = kernel
+        self.names = {numbers[name]: name for name in CALLS}
+        self._threads: WeakSet[threading.Thread] = WeakSet()
 
     def add(self, listener: int, pid: int, confine: Callable[[], None], forget: Callable[[], None]) -> None:
         """Serve the command whose calls are announced to this listener, a descriptor, which is closed in the end.
@@ -114,65 +100,63 @@ class SocketKeeper:
         `confine` gives the calling thread the command's rights to files, and no more; `forget` is called when the
         last process of the command has ended.
         """
-        with self._lock:
-            self._commands[listener] = _Command(listener, pid, confine, forget)
-            if self._events is not None:
-                self._events.register(listener, select.EPOLLIN)
-                return
-            self._events = select.epoll()
-            self._events.register(listener, select.EPOLLIN)
-            thread = threading.Thread(target=self._serve, args=(self._events,), name="toolroll sockets", daemon=True)
-            thread.start()
-            self._thread = thread  # not before: a thread whose start was interrupted cannot be joined
+        serve = _CommandSockets(self, listener, pid, confine).serve
+        thread = threading.Thread(target=serve, args=(forget,), name="toolroll sockets", daemon=True)
+        thread.start()
+        self._threads.add(thread)  # not before: a thread whose start was interrupted cannot be joined
 
     def close(self) -> None:
-        """Wait for the thread, if all commands have ended."""
-        if self._thread is not None:
-            self._thread.join(_LOOK)
+        """Wait for the threads of commands that have ended; not for one that a call of its command holds up."""
+        until = time.monotonic() + _LOOK
+        for thread in tuple(self._threads):
+            thread.join(max(0.0, until - time.monotonic()))
 
-    def _serve(self, events: select.epoll) -> None:
+
+class _CommandSockets:
+    """The calls of one command."""
+
+    def __init__(self, keeper: SocketKeeper, listener: int, pid: int, confine: Callable[[], None]) -> None:
+        self._keeper, self._kernel, self.loopback = keeper, keeper.kernel, keeper.loopback
+        self._listener, self._pid, self._confine = listener, pid, confine
+        self._waiting: dict[int, _Connection] = {}  # by descriptor
+        self._events = select.epoll()
+        self._second, self._count = 0.0, 0
+
+    def serve(self, forget: Callable[[], None]) -> None:
+        """Make the calls until the last process of the command has ended."""
         try:
-            while self._has_commands():
-                for fd, event in events.poll(self._pause()):
-                    if (connection := self._waiting.get(fd)) is not None:
-                        self._go_on(connection)
-                    elif event & select.EPOLLIN:
-                        self._handle(fd)
-                    else:
-                        self._forget(fd)
-                self._look_after()
+            self._events.register(self._listener, select.EPOLLIN)
+            while self._serve_next():
+                pass
         except BaseException:
-            for command in list(self._commands.values()):
-                process_tree.kill_group(command.pid)
-                self._forget(command.listener)
-            self._has_commands()
+            process_tree.kill_group(self._pid)
             raise
+        finally:
+            for one in tuple(self._waiting.values()):
+                self._end(one)
+            self._events.close()
+            os.close(self._listener)
+            forget()
 
-    def _has_commands(self) -> bool:
-        with self._lock:
-            if not self._commands and self._events is not None:
-                self._events.close()
-                self._events = None
-            return self._events is not None
+    def _serve_next(self) -> bool:
+        for fd, event in self._events.poll(self._pause()):
+            if (connection := self._waiting.get(fd)) is not None:
+                self._go_on(connection)
+            elif event & select.EPOLLIN:
+                self._handle()
+            else:
+                return False
+        self._look_after()
+        return True
 
     def _pause(self) -> float | None:
         if not self._waiting:
             return None
         return _LOOK if all(one.begun for one in self._waiting.values()) else _RETRY
 
-    def _forget(self, listener: int) -> None:
-        for one in [one for one in self._waiting.values() if one.notice.listener == listener]:
-            self._end(one)
-        with self._lock:
-            command = self._commands.pop(listener)
-            if self._events is not None:
-                self._events.unregister(listener)
-        os.close(listener)
-        command.forget()
-
-    def _handle(self, listener: int) -> None:
+    def _handle(self) -> None:
         self._keep_pace()
-        notice = receive(listener)
+        notice = receive(self._listener)
         if notice is None:
             return
         try:
@@ -191,7 +175,7 @@ class SocketKeeper:
 
     def _carry_out(self, notice: Notice) -> bool:
         """Make the call; False if its answer is still to come."""
-        call = self._names[notice.number]
+        call = self._keeper.names[notice.number]
         name = b"" if call == "listen" else notice.read_address()
         fd = notice.take_descriptor(self._kernel)
         try:
@@ -200,7 +184,7 @@ class SocketKeeper:
             if call == "connect":
                 self._begin(_Connection(notice, name, fd, time.monotonic() + _LONGEST_WAIT))
             elif call == "bind":
-                self.loopback.bind(fd, name, notice.pid, self._commands[notice.listener].confine)
+                self.loopback.bind(fd, name, notice.pid, self._confine)
             else:
                 self.loopback.listen(fd, notice.args[1] & 0x7FFFFFFF)
             return fd not in self._waiting
@@ -219,7 +203,7 @@ class SocketKeeper:
                 raise
             begun = error.errno == errno.EINPROGRESS
             self._waiting[wanted.fd] = replace(wanted, begun=begun)
-            if begun and self._events is not None:
+            if begun:
                 self._events.register(wanted.fd, select.EPOLLOUT)
         finally:
             if blocks and wanted.fd not in self._waiting:
@@ -260,7 +244,7 @@ class SocketKeeper:
     def _end(self, one: _Connection, error: int = 0) -> None:
         """A connection waits no longer."""
         del self._waiting[one.fd]
-        if one.begun and self._events is not None:
+        if one.begun:
             self._events.unregister(one.fd)
         os.set_blocking(one.fd, True)
         os.close(one.fd)

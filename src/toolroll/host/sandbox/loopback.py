@@ -12,6 +12,7 @@ import os
 import socket
 import stat
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -45,6 +46,7 @@ class Loopback:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
+        self._lock = threading.Lock()  # of what is remembered: each command has a thread of its own
         self._tcp: set[int] = set()  # the kernel's numbers of those that listen
         self._files: dict[File, tuple[int, int]] = {}  # for a file: the number and the cookie of the socket
         self.open_ports: frozenset[int] = frozenset()
@@ -129,9 +131,10 @@ class Loopback:
         self._kernel.call("listen", sock.fileno(), backlog)
         number, cookie = os.fstat(sock.fileno()).st_ino, cookie_of(sock)
         if (file := file_of_socket(number, cookie)) is not None:
-            if len(self._files) >= _MOST:
-                self._files = {one: known for one, known in self._files.items() if file_of_socket(*known) == one}
-            self._files[file] = number, cookie
+            with self._lock:
+                if len(self._files) >= _MOST:
+                    self._files = {one: known for one, known in self._files.items() if file_of_socket(*known) == one}
+                self._files[file] = number, cookie
 
     def _listen_at_port(self, sock: socket.socket, backlog: int) -> None:
         fd = sock.fileno()
@@ -148,9 +151,10 @@ class Loopback:
         self._remember(fd)
 
     def _remember(self, fd: int) -> None:
-        if len(self._tcp) >= _MOST:
-            self._tcp &= all_listening()
-        self._tcp.add(os.fstat(fd).st_ino)
+        with self._lock:
+            if len(self._tcp) >= _MOST:
+                self._tcp = self._tcp & all_listening()
+            self._tcp.add(os.fstat(fd).st_ino)
 
     def _find_server(self, address: Address, port: int) -> Address:
         """Where to connect: a server at all addresses of both kinds is at that of the older kind only."""
@@ -173,7 +177,8 @@ class Loopback:
         if (known := self._files.get(file)) is None:
             raise _error(errno.EACCES)
         if file_of_socket(*known) != file:  # it has ended, and the number of its file may be another's now
-            del self._files[file]
+            with self._lock:
+                self._files.pop(file, None)
             raise _error(errno.EACCES)
 
     def _call(self, call: str, fd: int, name: bytes) -> None:

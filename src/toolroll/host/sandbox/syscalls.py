@@ -36,6 +36,7 @@ _CALLS = """
     shmget 29 194; shutdown 48 210; socket 41 198; socketpair 53 199; swapoff 168 225; swapon 167 224; syslog 103 116;
     truncate 76 45; umount2 166 39; unshare 272 97; uselib 134 -; userfaultfd 323 282; vhangup 153 58
 """
+_SLOW = ("bind", "connect", "pidfd_getfd")  # they may wait for a file system, or for what a command does meanwhile
 _MACHINES = (("x86_64", 0xC000003E), ("aarch64", 0xC00000B7))  # with the kernel's mark for each
 
 
@@ -72,16 +73,17 @@ class Kernel:
         self._errno = ctypes.get_errno
         self._address = ctypes.addressof
         self._buffer = ctypes.create_string_buffer
-        # They are short: to let other threads run meanwhile would only mean to wait for these afterwards.
-        self._syscall = ctypes.PyDLL(None, use_errno=True).syscall
-        self._syscall.restype = ctypes.c_long
-        self._syscall.argtypes = (ctypes.c_long,) * 6
+        # Most are short: to let other threads run meanwhile would only mean to wait for these afterwards.
+        self._syscall, self._slow_syscall = (one(None, use_errno=True).syscall for one in (ctypes.PyDLL, ctypes.CDLL))
+        for one in (self._syscall, self._slow_syscall):
+            one.restype, one.argtypes = ctypes.c_long, (ctypes.c_long,) * 6
 
     def call(self, name: str, *args: int | Any) -> int:
         """The result of the call; bytes are given as the address of a copy."""
         kept = [self._buffer(one, len(one)) if isinstance(one, bytes) else one for one in args]
         words = [one if isinstance(one, int) else self._address(one) for one in kept]
-        return self._done(name, self._syscall(self._numbers[name], *words, *[0] * (5 - len(words))))
+        call = self._slow_syscall if name in _SLOW else self._syscall
+        return self._done(name, call(self._numbers[name], *words, *[0] * (5 - len(words))))
 
     def prctl(self, option: int, argument: int = 0) -> int:
         """Ask or tell about the calling thread."""
