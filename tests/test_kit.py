@@ -470,7 +470,7 @@ def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
             kit.undo(),
         ]
         assert {(one.error.code, one.text) for one in late} == {
-            ("Cancelled", "The kit was closed. Open another one for more calls.")
+            ("Cancelled", "This Kit is closed. Open another one for more calls.")
         }
     assert closed_again(before)
 

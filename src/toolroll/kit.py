@@ -371,7 +371,7 @@ class Kit(ProgramCalls):
         elif hasattr(tool, "kit_tools"):
             entries = [View.native(from_server(one)) for one in tool.kit_tools()]
         else:
-            raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
+            raise TypeError(f"{tool!r} is not a tool; decorate it with @tool.")
         for one in entries:
             if one.name in self._entries or one.name in META_TOOLS:
                 raise ValueError(f"Tool with name {one.name!r} is already registered: {self._origin(one.name)} has it.")
@@ -424,13 +424,13 @@ class Kit(ProgramCalls):
         return self._call_own(undo, message, steps=steps, path=path, call=entry)
 
     def checkpoint(self, name: str, *, message: str = "") -> Result:
-        """Name the present state of the files, for `rewind`."""
+        """Save a checkpoint of the files, for `rewind`."""
         from toolroll.tools.files.checkpoint import checkpoint
 
         return self._call_own(checkpoint, message, name=name)
 
     def rewind(self, to: str | int, *, partial: bool = False, message: str = "") -> Result:
-        """Take all files back to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
+        """Restore all files to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
 
         `partial`: leave alone what is not kept, instead of refusing.
         """

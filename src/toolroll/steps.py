@@ -83,7 +83,7 @@ class WhileOpen:
 
         def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
             if is_closed():
-                raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+                raise ToolError(ErrorCode.CANCELLED, "This Kit is closed. Open another one for more calls.")
             return proceed(ctx, arguments)
 
         return checked

@@ -165,7 +165,7 @@ def test_characters_are_counted_from_zero_in_what_hover_says():
         zero,
         zero,
     )
-    assert hover.text(about).startswith("Nothing is known of line 1, character 4 of a.py.")
+    assert hover.text(about).startswith("No symbol at line 1, character 4 of a.py.")
 
 
 def test_grep_takes_context_though_its_parameters_are_those_of_the_document(kit, put):

@@ -51,7 +51,7 @@ def test_a_place_in_both_counts(name, units, ours, theirs):
         ("ab\r\n", 1, 4, "`character` is 4, but line 1 has 2 characters. Its words: 'ab' at 1."),
         ("x = 1\n", 1, 0, "`character` is 0"),
         ("😀 b\n", 1, 5, "line 1 has 3 characters. Its words: 'b' at 3."),
-        ("()\n", 1, 9, "It has no words."),
+        ("()\n", 1, 9, "The line has no words."),
     ],
 )
 def test_places_that_are_not_there(text, line, character, words):

@@ -81,14 +81,14 @@ def undo(args: Namespace) -> int:
 
 
 def checkpoint(args: Namespace) -> int:
-    """Name the present state of the files."""
+    """Save a checkpoint of the files."""
     name = _required("name", args.name)
     with options.open_kit(args) as kit:
         return _answer(args, kit.checkpoint(name))
 
 
 def rewind(args: Namespace) -> int:
-    """Take all files back to a point of the journal."""
+    """Restore all files to a point of the journal."""
     to = _required("point", args.to)
     with options.open_kit(args) as kit:
         return _answer(args, kit.rewind(to, partial=args.partial))
@@ -136,13 +136,13 @@ UNDO = Command(
 )
 CHECKPOINT = Command(
     "checkpoint",
-    "Name the present state of the files, for `toolroll rewind`.",
+    "Save a checkpoint of the files, for `toolroll rewind`.",
     checkpoint,
     (Option(("name",), "Name of the checkpoint."), *_HERE, options.JSON),
 )
 REWIND = Command(
     "rewind",
-    "Take all files back to a checkpoint or a journal entry.",
+    "Restore all files to a checkpoint or a journal entry.",
     rewind,
     (
         Option(("to",), "Checkpoint, or number of an entry (0: before the first)."),

@@ -78,7 +78,7 @@ class Positions:
         """Which words a line has, and at which character each one starts: a hint after a wrong count."""
         found = [f"{word!r} at {at - 1 + first}" for word, at in self.words(number)]
         more = ", ..." if len(found) > _MOST_WORDS else ""
-        return f"Its words: {', '.join(found[:_MOST_WORDS])}{more}." if found else "It has no words."
+        return f"Its words: {', '.join(found[:_MOST_WORDS])}{more}." if found else "The line has no words."
 
     def position(self, offset: int) -> Position:
         """What we call the place at an offset."""

@@ -70,7 +70,7 @@ def test_what_the_library_does_not_know_is_not_asked(ask):
 def test_a_model_that_fails_leaves_the_passages(ask):
     result, bodies = ask("How often does the key rotate?", reply("{}", "401 No"))
     lead, _, rest = result.text.partition("\n\n")
-    assert lead.startswith("The model gave no answer, so this is no answer yet but the passages for one. Answer from")
+    assert lead.startswith("The model gave no answer, so here are the passages. Answer from")
     assert ("OPENAI_API_KEY" in lead, rest.startswith(f"[1] Keys:1\n{FACT}"), len(bodies)) == (True, True, 1)
 
 

@@ -170,7 +170,7 @@ def test_closing_the_kit_cancels_what_runs(open_kit, waits):
     assert seen == ["cleaned up"]
     kit.close()
     late = add.function(1, 2)
-    with pytest.raises(ToolError, match="The kit was closed"):
+    with pytest.raises(ToolError, match="This Kit is closed"):
         kit.context().call.loop.run(late, CancelToken())
     late.close()
 

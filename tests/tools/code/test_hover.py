@@ -53,8 +53,7 @@ def test_where_there_is_nothing(served, put):
     told = hover(served, path="a.py", line=1, character=14)
     assert (told.markdown, told.range, told.definition) == ("", None, [])
     assert str(told) == (
-        "Nothing is known of line 1, character 14 of a.py. "
-        "Its words: 'x' at 1, 'foo' at 5, 'bar' at 9, 'nothing' at 16."
+        "No symbol at line 1, character 14 of a.py. Its words: 'x' at 1, 'foo' at 5, 'bar' at 9, 'nothing' at 16."
     )
 
 

@@ -1,4 +1,4 @@
-"""Name the present state of the files."""
+"""Save a checkpoint of the files."""
 
 import pytest
 

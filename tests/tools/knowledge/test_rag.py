@@ -73,7 +73,7 @@ def test_ask_gives_passages_and_says_so(kit):
     )
     rag(kit, "add_text", text="Bananas are rich in potassium.", title="Fruit")
     asked = rag(kit, "ask", query="What is rich in potassium?")
-    assert asked.text.startswith("No language model is set up here, so this is no answer yet but the passages for one.")
+    assert asked.text.startswith("No language model is set up here, so here are the passages.")
     assert "[1] Fruit:1\nBananas are rich in potassium." in asked.text
 
 

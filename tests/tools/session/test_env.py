@@ -54,9 +54,9 @@ def test_a_secret_is_refused_whether_there_is_one_or_not(ctx, name):
     [
         ("PAHT", "There is no variable 'PAHT'. Did you mean 'PATH'?", ["PATH"]),
         ("home", "There is no variable 'home'. Did you mean 'HOME'?", ["HOME"]),
-        ("ZZZ", "There is no variable 'ZZZ'. It is not set: go on without it.", []),
-        ("", "There is no variable ''. It is not set: go on without it.", []),
-        ("THIN", "There is no variable 'THIN'. It is not set: go on without it.", []),
+        ("ZZZ", "There is no variable 'ZZZ'. It is not set.", []),
+        ("", "There is no variable ''. It is not set.", []),
+        ("THIN", "There is no variable 'THIN'. It is not set.", []),
     ],
 )
 def test_a_name_that_is_missing(ctx, name, message, near):

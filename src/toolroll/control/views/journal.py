@@ -84,13 +84,13 @@ def undo(kit: Kit, number: int, digest: str) -> dict[str, Any]:
 
 
 def rewind(kit: Kit, to: str | int, digest: str) -> dict[str, Any]:
-    """Take all files back to a checkpoint, or to how they were after an entry, if nothing changed since the preview."""
+    """Restore all files to a checkpoint, or to how they were after an entry, if nothing changed since the preview."""
     check_digest(digest, _digest(_newest(kit)), "The state of the files")
     return _run(partial(kit.rewind, to), {"to": str(to), "partial": False})
 
 
 def checkpoint(kit: Kit, name: str, digest: str) -> dict[str, Any]:
-    """Name the present state of the files, if it is still the one that was shown."""
+    """Save a checkpoint, if the files are still as they were shown."""
     check_digest(digest, _digest(_newest(kit)), "The state of the files")
     return _run(partial(kit.checkpoint, name), {"name": name})
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.knowledge.passages import PassageResults
 
-_PASSAGES = "so this is no answer yet but the passages for one. Answer from them alone, and cite them by their numbers."
+_PASSAGES = "so here are the passages. Answer from them alone, and cite them by their numbers."
 _NO_MODEL = f"No language model is set up here, {_PASSAGES}"
 _UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
 

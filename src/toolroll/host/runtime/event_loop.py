@@ -87,7 +87,7 @@ class EventLoop:
         import asyncio
 
         if self._closed:
-            raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+            raise ToolError(ErrorCode.CANCELLED, "This Kit is closed. Open another one for more calls.")
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolroll-async", daemon=True)

@@ -54,7 +54,7 @@ def definition(
     *,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
 ) -> Defined:
-    """Tell where a name in code is defined, by the name or by a line that has it."""
+    """Go to a definition, by name or by a line that has the name."""
     lookup = ctx.lookup
     if symbol is not None and line is None and (known := lookup.definitions(symbol, path or ".")):
         return Defined(symbol, [_defined(one) for one in known])

@@ -51,7 +51,7 @@ class About:
 
     def __str__(self) -> str:
         if not self.markdown:
-            return f"Nothing is known of line {self.line}, character {self.character} of {self.path}. {self.hint}"
+            return f"No symbol at line {self.line}, character {self.character} of {self.path}. {self.hint}"
         where = "".join(f"\nDefined in {one.path}:{one.range.line}." for one in self.definition)
         return "\n".join(filter(None, [self.markdown + where, self.context]))
 

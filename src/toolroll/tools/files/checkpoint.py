@@ -1,4 +1,4 @@
-"""Name the present state of the files."""
+"""Save a checkpoint of the files."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def checkpoint(
     ctx: Context,
     name: Annotated[str, Field(min_length=1, max_length=100), "Its name, for `rewind`."],
 ) -> Checkpoint:
-    """Name the present state of the files, to come back to it with `rewind`."""
+    """Save a checkpoint of the files under a name; `rewind` goes back to it."""
     return Checkpoint(name, ctx.journal.mark(name, ctx.session, ctx.message).number)

@@ -42,7 +42,7 @@ def rewind(
     to: Annotated[str, Field(min_length=1), "A checkpoint's name, or the number of a journal entry."],
     partial: Annotated[bool, "Leave alone what is not kept."] = False,
 ) -> Rewound:
-    """Take all files back to a checkpoint, or to how they were after a journal entry; 0 is before the first.
+    """Restore all files to a checkpoint, or to how they were after a journal entry; 0 is before the first.
 
     Refuses, with a list, if others changed some of them since or the old content of some is not kept.
     """

@@ -26,7 +26,7 @@ def history(
         Source,
         "calls: what was said and done, and notes; documents: those in the library; guidance: how to use the tools.",
     ] = "calls",
-    limit: Annotated[int, Field(ge=1, le=50), "Most passages or calls."] = 5,
+    limit: Annotated[int, Field(ge=1, le=50), "Maximum number of passages or calls."] = 5,
     diff: Annotated[bool, "Without a query: show what each call changed."] = False,
 ) -> PassageResults | Timeline:
     """Search what was said and done here, the documents in the library, or guidance on these tools."""

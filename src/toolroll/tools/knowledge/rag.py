@@ -75,7 +75,7 @@ def rag(
     text: Annotated[str | None, "Text to add."] = None,
     title: Annotated[str | None, "What to cite the text as; with clear, only this text."] = None,
     query: Annotated[str | None, "What to ask or search for."] = None,
-    limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
+    limit: Annotated[int, Field(ge=1, le=50), "Maximum number of passages."] = 5,
     confirm: Annotated[bool, "Must be true to clear."] = False,
 ) -> Any:
     """Keep documents in a library outside the workspace, and find passages in them with file and lines to cite.

@@ -63,7 +63,7 @@ def env(
     if unset == "empty":
         return Variable(name, "")
     near = _near(name, shown)
-    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " It is not set: go on without it."
+    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " It is not set."
     raise ToolError(
         ErrorCode.NOT_FOUND,
         f"There is no variable {name!r}.{hint}",
