@@ -270,7 +270,7 @@ def test_a_home_that_cannot_be_written(ws, put, tmp_path, monkeypatch):
 
 
 def test_a_function_is_no_tool_yet(kit):
-    with pytest.raises(TypeError, match="Make a function one with @tool"):
+    with pytest.raises(TypeError, match="decorate it with @tool"):
         kit.register(len)
 
 
