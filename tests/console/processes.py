@@ -96,7 +96,7 @@ class FakeProcess:
     subscribed: threading.Event = field(default_factory=threading.Event)
 
     def send(self, event: str, data: Any) -> None:
-        line = json.dumps({"event": event, "data": data}).encode() + b"\n"
+        line = json.dumps({"method": event, "params": data}).encode() + b"\n"
         for one in self.connections:
             one.sendall(line)
 

@@ -1,10 +1,10 @@
 """The control socket: what a process answers, which events it sends, and whom it refuses."""
 
-import json
 import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import pytest
 
 from tests.waiting import until
 from toolroll import Effect, Kit, Policy, Result
-from toolroll.control.client import ControlClient, ControlError
+from toolroll.control.client import ControlClient
 from toolroll.control.methods import ACTS
 from toolroll.control.server import ControlServer
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.rpc.channel import RefusedError
+from toolroll.host.rpc.codecs import LineCodec
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.cancellation import CancelToken
 
@@ -93,17 +95,16 @@ def test_calls_are_listed_searched_and_shown_whole(kit: Kit, client: ControlClie
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(client: ControlClient, method: str, params: dict, said: str) -> None:
-    with pytest.raises(ControlError, match=said):
+    with pytest.raises(RefusedError, match=said):
         client.request(method, **params)
     assert client.request("hello")["kind"] == "mcp"
 
 
-@pytest.mark.parametrize("line", [b"{", b"[]", b"\xff", b'{"method": 1}', b'{"method": "hello", "params": [1]}', b""])
+@pytest.mark.parametrize("line", [b"{", b"[]", b"\xff", b'{"method": 1}', b'{"method": "hello", "params": [1]}'])
 def test_a_line_that_is_no_request(server: ControlServer, line: bytes) -> None:
     with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
         raw.sendall(line + b'\n{"id": 7, "method": "calls"}\n')
-        first, second = json.loads(lines.readline()), json.loads(lines.readline())
-    assert (first["id"], "is no request" in first["error"], second["id"]) == (None, True, 7)
+        assert (lines.readline() == "") == (not line.startswith(b'{"'))  # no message at all ends the connection
 
 
 def test_without_a_run_folder_the_process_goes_on(kit: Kit, tmp_path: Path) -> None:
@@ -145,11 +146,14 @@ def test_many_clients_are_answered_side_by_side(server: ControlServer) -> None:
     assert answers == [os.getpid()] * 20
 
 
-def test_a_line_that_is_too_long(server: ControlServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolroll.control.server.MAX_LINE_BYTES", 1_000)
-    with user_sockets.connect(server.hands.id, 5) as raw, raw.makefile() as lines:
+def test_a_line_that_is_too_long(server: ControlServer, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolroll.control.server.LineCodec", partial(LineCodec, 1_000))
+    with user_sockets.connect(server.hands.id, 5) as raw:
         raw.sendall(b"x" * 1_001)
-        assert "at most 1,000 bytes" in lines.readline()
+        assert raw.recv(1_000) == b""
+    kit.call("ls", {"path": "x" * 1_000})
+    with ControlClient(server.hands.id) as one, pytest.raises(RefusedError, match="1,000 can be sent"):
+        one.request("calls")
 
 
 @pytest.fixture
@@ -234,7 +238,7 @@ def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: Contro
     this, digest = client.request("hello"), client.request("journal_entry", number=1)["digest"]
     assert client.act(this, "undo", number=1, digest=digest)["ok"]
     assert client.request("calls", limit=1)["calls"][0]["tool"] == "undo"
-    with pytest.raises(ControlError, match="missing required field `number`"):
+    with pytest.raises(RefusedError, match="missing required field `number`"):
         client.act(this, "undo")
 
 
@@ -245,9 +249,9 @@ def test_an_act_for_another_process_is_refused(kit: Kit, client: ControlClient, 
     this = client.request("hello")
     given = {"number": 1, "to": 0, "digest": digest}
     for other in ({**this, "id": "control-1-abcdef"}, {**this, "started": this["started"] - 1}):
-        with pytest.raises(ControlError, match="This act is for another process, or an earlier one"):
+        with pytest.raises(RefusedError, match="This act is for another process, or an earlier one"):
             client.act(other, method, **given)
-    with pytest.raises(ControlError, match="This act names no process"):
+    with pytest.raises(RefusedError, match="This act names no process"):
         client.request(method, **given)
     assert ((ws / "a.txt").read_text(), len(client.request("journal")["entries"])) == ("one", 1)
 

@@ -10,6 +10,7 @@ import time
 import msgspec
 import pytest
 
+from toolroll.host.rpc.codecs import LineCodec, encode_json
 from toolroll.mcp.wire import (
     INVALID_REQUEST,
     PARSE,
@@ -18,7 +19,6 @@ from toolroll.mcp.wire import (
     RpcError,
     RpcMessage,
     describe,
-    encode,
     make_error,
     make_result,
     parse,
@@ -66,7 +66,7 @@ def test_a_batch_is_taken_apart():
 def lines(data, most=100, chunks=1):
     reader, writer = os.pipe()
     threading.Thread(target=lambda: [os.write(writer, data), os.close(writer)]).start()
-    inbox = LineReader(reader, most)
+    inbox = LineReader(reader, LineCodec(most))
     found = list(iter(inbox.next, None))
     os.close(reader)
     return [bytes(one) for one in found]
@@ -97,12 +97,12 @@ def test_lines_come_in_any_pieces(pieces, most, expected):
         for piece in pieces:
             theirs.send(piece)
         theirs.shutdown(socket.SHUT_WR)
-        found = list(iter(LineReader(ours.fileno(), most).next, None))
+        found = list(iter(LineReader(ours.fileno(), LineCodec(most)).next, None))
     assert [bytes(one) for one in found] == expected
 
 
 def test_what_is_not_unicode_is_written_out():
-    assert json.loads(encode({"a\udc80": ["\udcff", ("x",), 1]})) == {"a\\udc80": ["\\udcff", ["x"], 1]}
+    assert json.loads(encode_json({"a\udc80": ["\udcff", ("x",), 1]})) == {"a\\udc80": ["\\udcff", ["x"], 1]}
 
 
 def test_lines_of_several_threads_are_whole():
@@ -194,7 +194,7 @@ def test_whether_the_next_line_is_here_already(behind, ready):
 
 
 def test_a_message_struct_is_what_is_sent():
-    assert isinstance(parse(encode({"jsonrpc": "2.0", "method": "x"})), RpcMessage)
+    assert isinstance(parse(encode_json({"jsonrpc": "2.0", "method": "x"})), RpcMessage)
 
 
 def test_an_answer_is_due_by_the_time_of_the_first_one_that_waits(monkeypatch):

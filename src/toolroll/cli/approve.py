@@ -109,10 +109,11 @@ def _answer(process: dict[str, Any], request: dict[str, Any], word: str, reason:
 
 def _follow(args: Namespace, followed: set[str], held: ExitStack) -> None:
     """Be known to new processes as somebody who answers, so that they wait, also without `--ask`."""
-    from toolroll.control.client import ControlClient, ControlError, find_processes
+    from toolroll.control.client import ControlClient, find_processes
+    from toolroll.host.rpc.channel import RefusedError
 
     for process in find_processes(find_workspace(args), skip=followed):
-        with suppress(OSError, ControlError):
+        with suppress(OSError, RefusedError):
             client = held.enter_context(ControlClient(process["id"]))
             client.request("subscribe", events=["approvals"])
             followed.add(process["id"])
@@ -120,11 +121,12 @@ def _follow(args: Namespace, followed: set[str], held: ExitStack) -> None:
 
 def _find(args: Namespace) -> Waiting:
     """What waits in the workspace, the oldest first."""
-    from toolroll.control.client import ControlClient, ControlError, find_processes
+    from toolroll.control.client import ControlClient, find_processes
+    from toolroll.host.rpc.channel import RefusedError
 
     found: Waiting = {}
     for process in find_processes(find_workspace(args)):
-        with suppress(OSError, ControlError), ControlClient(process["id"]) as client:
+        with suppress(OSError, RefusedError), ControlClient(process["id"]) as client:
             found |= {one["id"]: (process, one) for one in client.request("approvals")["waiting"]}
     return found
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
 
-import msgspec
-
-from toolroll.control.server import MAX_LINE_BYTES, PREFIX
+from toolroll.control.client import ControlClient, Event
+from toolroll.control.server import PREFIX
+from toolroll.host.rpc.channel import LateError, RefusedError
+from toolroll.host.rpc.codecs import encode_json
 from toolroll.host.runtime import user_sockets
 
+T = TypeVar("T")
 MAX_FEED_BYTES = 8 * 1024 * 1024
 """Events that wait for one page."""
 MAX_FEEDS = 4
@@ -27,9 +31,11 @@ HELLO_TIMEOUT_S = 3.0
 REQUEST_TIMEOUT_S = 120.0
 _CHUNK_BYTES = 256 * 1024
 _RESYNC = b'{"event":"resync"}\n'
-_FAILURES = (OSError, EOFError, ValueError, TimeoutError, asyncio.IncompleteReadError, msgspec.MsgspecError)
+_FAILURES = (OSError, ValueError, TypeError, RefusedError)
+_MAX_REQUESTS = 64  # at once
 
 Hello = dict[str, Any]
+Followed = dict[str, ControlClient | None]
 
 
 def find_sockets() -> list[str]:
@@ -42,13 +48,6 @@ def find_sockets() -> list[str]:
 
 class ControlFailedError(Exception):
     """A process did not answer; the message is for the page."""
-
-
-class _Reply(msgspec.Struct):
-    result: msgspec.Raw = msgspec.Raw(b"null")
-    error: str | None = None
-    event: str = ""
-    data: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Feed:
@@ -90,9 +89,11 @@ class ControlRelay:
 
     def __init__(self) -> None:
         self._feeds: set[Feed] = set()
-        self._followed: dict[str, asyncio.Task[None]] = {}
+        self._followed: Followed = {}
         self._hellos: dict[str, Hello] = {}
         self._watch: asyncio.Task[None] | None = None
+        # One thread a request: a slow one does not hold up an answer to an approval.
+        self._threads = ThreadPoolExecutor(_MAX_REQUESTS, "toolroll relay")
 
     @property
     def followers(self) -> int:
@@ -100,24 +101,16 @@ class ControlRelay:
 
     async def processes(self) -> list[Hello]:
         """What each running process says of itself, the oldest first."""
-        names = await asyncio.to_thread(find_sockets)
-        found = await asyncio.gather(*map(self._greet, names))
+        names = await self._run(find_sockets)
+        found = await asyncio.gather(*(self._run(_greet, name) for name in names))
         return _by_age(one for one in found if one is not None)
 
     async def request(self, name: str, method: str, params: dict[str, Any]) -> bytes:
         """The result of a method of a process, as JSON. ControlFailedError says why there is none."""
-        # One connection a request: a slow one does not hold up an answer to an approval.
-        if name not in await asyncio.to_thread(find_sockets):
-            raise ControlFailedError("This process has ended.")
-        try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S), _connect(name) as (reader, writer):
-                reply = await _ask(reader, writer, method, params)
-        except _FAILURES as error:
-            late = isinstance(error, TimeoutError)
-            raise ControlFailedError("The process does not answer." if late else "This process has ended.") from None
-        if reply.error is not None:
-            raise ControlFailedError(reply.error)
-        return bytes(reply.result)
+        return await self._run(_request, name, method, params)
+
+    async def _run(self, work: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given))
 
     @contextmanager
     def follow(self) -> Iterator[Feed]:
@@ -143,45 +136,55 @@ class ControlRelay:
 
     def _rest(self) -> None:
         """Stop watching processes."""
-        for task in (self._watch, *self._followed.values()):
-            if task is not None:
-                task.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
         self._watch = None
-        self._followed.clear()
+        clients, self._followed = self._followed, {}
         self._hellos.clear()
+        for client in filter(None, clients.values()):
+            self._threads.submit(client.close)
 
     async def _look(self) -> None:
         while True:
-            for name in await asyncio.to_thread(find_sockets):
+            for name in await self._run(find_sockets):
                 if name not in self._followed:
-                    self._followed[name] = asyncio.create_task(self._follow(name))
+                    self._followed[name] = None
+                    self._threads.submit(self._follow, name, self._followed, asyncio.get_running_loop())
             await asyncio.sleep(LOOK_S)
 
-    async def _follow(self, name: str) -> None:
-        """Pass on the events of one process until it ends."""
-        try:
-            async with _connect(name) as (reader, writer):
-                async with asyncio.timeout(HELLO_TIMEOUT_S):
-                    hello = await _ask(reader, writer, "hello", {})
-                    self._hellos[name] = _named(name, hello)
-                    await _ask(reader, writer, "subscribe", {})
-                self._tell_processes()
-                while True:
-                    reply = _decode(await reader.readline())
-                    self._tell(_line(process=name, event=reply.event, data=reply.data))
-        except _FAILURES:
-            pass  # it has ended, or speaks another protocol; a later look tries again while the socket is there
-        finally:
-            if self._followed.get(name) is asyncio.current_task():
-                del self._followed[name]
-                if self._hellos.pop(name, None) is not None:
-                    self._tell_processes()
+    def _follow(self, name: str, followed: Followed, loop: asyncio.AbstractEventLoop) -> None:
+        """Pass on the events of one process until it ends; a later look tries again while its socket is there."""
 
-    async def _greet(self, name: str) -> Hello | None:
-        with suppress(*_FAILURES):
-            async with asyncio.timeout(HELLO_TIMEOUT_S), _connect(name) as (reader, writer):
-                return _named(name, await _ask(reader, writer, "hello", {}))
-        return None
+        def pass_on(event: Event | None) -> None:
+            line = None if event is None else _line(process=name, event=event[0], data=event[1])
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._take, name, followed, line)
+
+        client = None
+        try:
+            client = ControlClient(name, HELLO_TIMEOUT_S, pass_on)
+            hello = _named(name, client.request("hello"))
+            loop.call_soon_threadsafe(self._begin, name, followed, client, hello)
+            client.request("subscribe")
+        except _FAILURES:  # it has ended, or speaks another protocol
+            if client is not None:
+                client.close()
+            pass_on(None)
+
+    def _begin(self, name: str, followed: Followed, client: ControlClient, hello: Hello) -> None:
+        if followed is not self._followed or name not in followed:  # no page follows any more, or it has ended
+            self._threads.submit(client.close)
+            return
+        followed[name], self._hellos[name] = client, hello
+        self._tell_processes()
+
+    def _take(self, name: str, followed: Followed, line: bytes | None) -> None:
+        if followed is not self._followed:
+            return
+        if line is not None:
+            self._tell(line)
+        elif followed.pop(name, None) is not None and self._hellos.pop(name, None) is not None:
+            self._tell_processes()
 
     def _tell_processes(self) -> None:
         self._tell(_line(event="processes", data=_by_age(self._hellos.values())))
@@ -191,40 +194,30 @@ class ControlRelay:
             feed.put(line)
 
 
-@asynccontextmanager
-async def _connect(name: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    connection = await asyncio.to_thread(user_sockets.connect, name, HELLO_TIMEOUT_S)
-    connection.setblocking(False)
-    reader, writer = await asyncio.open_unix_connection(sock=connection, limit=MAX_LINE_BYTES + 1)
+def _request(name: str, method: str, params: dict[str, Any]) -> bytes:
+    if name not in find_sockets():
+        raise ControlFailedError("This process has ended.")
     try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
+        with ControlClient(name, REQUEST_TIMEOUT_S) as client:
+            return encode_json(client.request(method, **params))
+    except RefusedError as error:
+        raise ControlFailedError(str(error)) from None
+    except _FAILURES as error:
+        late = isinstance(error, LateError)
+        raise ControlFailedError("The process does not answer." if late else "This process has ended.") from None
 
 
-async def _ask(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, params: dict[str, Any]
-) -> _Reply:
-    writer.write(msgspec.json.encode({"id": 1, "method": method, "params": params}) + b"\n")
-    await writer.drain()
-    while (reply := _decode(await reader.readline())).event:
-        pass  # an event that came before the answer
-    return reply
+def _greet(name: str) -> Hello | None:
+    with suppress(*_FAILURES), ControlClient(name, HELLO_TIMEOUT_S) as client:
+        return _named(name, client.request("hello"))
+    return None
 
 
-def _decode(line: bytes) -> _Reply:
-    if not line.endswith(b"\n"):
-        raise EOFError
-    return msgspec.json.decode(line, type=_Reply)
-
-
-def _named(name: str, hello: _Reply) -> Hello:
+def _named(name: str, hello: Any) -> Hello:
     """What a process says of itself; its id is the name of its socket, whatever it says."""
-    if hello.error is not None:
-        raise ValueError(hello.error)
-    return msgspec.json.decode(hello.result, type=dict[str, Any]) | {"id": name, "alive": True}
+    if not isinstance(hello, dict):
+        raise TypeError("This is no answer to `hello`.")
+    return hello | {"id": name, "alive": True}
 
 
 def _by_age(hellos: Any) -> list[Hello]:
@@ -232,4 +225,4 @@ def _by_age(hellos: Any) -> list[Hello]:
 
 
 def _line(**event: Any) -> bytes:
-    return msgspec.json.encode(event) + b"\n"
+    return encode_json(event) + b"\n"

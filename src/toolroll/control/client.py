@@ -2,89 +2,63 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, Self
 
-import msgspec
-
-from toolroll.control.server import MAX_LINE_BYTES, PREFIX
+from toolroll.control.server import PREFIX
+from toolroll.host.rpc.channel import Channel, RefusedError, SocketStream
+from toolroll.host.rpc.codecs import LineCodec
 from toolroll.host.runtime import user_sockets
 
 _CONNECT_TIMEOUT_S = 2.0
 _ANSWER_TIMEOUT_S = 60.0
 
-
-class ControlError(Exception):
-    """The process refused a request; the message says why."""
+Event = tuple[str, Any]
 
 
 class ControlClient:
-    """One connection to a process, for one thread. Also a context manager.
+    """One connection to a process. Also a context manager.
 
-    OSError where the process is gone or does not answer.
+    OSError where the process is gone or does not answer, RefusedError where it refuses a request.
     """
 
-    def __init__(self, name: str, timeout: float = _ANSWER_TIMEOUT_S) -> None:
-        self.name = name
-        self._socket = user_sockets.connect(name, _CONNECT_TIMEOUT_S)
-        self._socket.settimeout(timeout)
-        self._lines = self._socket.makefile("rb")
-        self._numbers = itertools.count(1)
-        self._events: deque[tuple[str, Any]] = deque()
+    def __init__(
+        self, name: str, timeout: float = _ANSWER_TIMEOUT_S, on_event: Callable[[Event | None], None] | None = None
+    ) -> None:
+        """`on_event` gets each event after `subscribe`, in a thread of the connection, and None at the end."""
+        self.name, self._timeout = name, timeout
+        self._events = SimpleQueue[Event | None]()
+        put = on_event or self._events.put
+        stream = SocketStream(user_sockets.connect(name, _CONNECT_TIMEOUT_S))
+        self.channel = Channel(stream, LineCodec(), on_notification=lambda *event: put(event), on_end=lambda: put(None))
 
     def request(self, method: str, **params: Any) -> Any:
-        """The result of a method; ControlError if it was refused."""
-        id = next(self._numbers)
-        self._socket.sendall(msgspec.json.encode({"id": id, "method": method, "params": params}) + b"\n")
-        while True:
-            found = self._read()
-            if "event" in found:
-                self._events.append((found["event"], found["data"]))
-            elif found.get("id") in (id, None):
-                if "error" in found:
-                    raise ControlError(found["error"])
-                return found["result"]
+        """The result of a method."""
+        return self.channel.call(method, params, deadline=time.monotonic() + self._timeout)
 
     def act(self, process: Mapping[str, Any], method: str, **params: Any) -> Any:
         """The result of a method that changes something in this process, as `hello` described it; others refuse it."""
         meant = {"id": process["id"], "started": process["started"]}
         return self.request(method, **params, process=meant)
 
-    def events(self) -> Iterator[tuple[str, Any]]:
+    def events(self) -> Iterator[Event]:
         """The events after `subscribe`, as they come, until the process ends."""
-        self._socket.settimeout(None)
-        while True:
-            while self._events:
-                yield self._events.popleft()
-            try:
-                found = self._read()
-            except OSError:
-                return
-            if "event" in found:
-                yield found["event"], found["data"]
+        while (event := self._events.get()) is not None:
+            yield event
+        self._events.put(None)
 
     def close(self) -> None:
         """End the connection; another thread that waits for events returns."""
-        with suppress(OSError):
-            self._socket.shutdown(2)
-        self._lines.close()
-        self._socket.close()
+        self.channel.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _read(self) -> dict[str, Any]:
-        line = self._lines.readline(MAX_LINE_BYTES + 1)
-        if not line.endswith(b"\n"):
-            raise ConnectionResetError(f"The process of {self.name!r} has ended.")
-        found: dict[str, Any] = msgspec.json.decode(line)
-        return found
 
 
 def find_processes(workspace: str | None = None, *, skip: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -95,6 +69,6 @@ def find_processes(workspace: str | None = None, *, skip: Collection[str] = ()) 
     found = []
     for name in user_sockets.sockets():
         if name.startswith(PREFIX) and name not in skip:
-            with suppress(OSError, ControlError), ControlClient(name, _CONNECT_TIMEOUT_S) as client:
+            with suppress(OSError, RefusedError), ControlClient(name, _CONNECT_TIMEOUT_S) as client:
                 found.append(client.request("hello"))
     return sorted((one for one in found if workspace in (None, one["workspace"])), key=lambda one: one["started"])

@@ -1,4 +1,4 @@
-"""Announce a process on a control socket of the user, and answer who connects: one JSON value a line.
+"""Announce a process on a control socket of the user, and answer who connects.
 
 A connection of another user, or of a command of a tool, is refused. Nothing that goes wrong here harms the process.
 """
@@ -12,12 +12,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-
 from toolroll.control.calls import LiveCall, LiveCalls
 from toolroll.control.methods import Hands, Params, find_method, number
 from toolroll.host.approval.waiting import WaitingApprovals
-from toolroll.result import ToolError
+from toolroll.host.rpc.channel import FAILED, Channel, ServedCall, SocketStream
+from toolroll.host.rpc.codecs import LineCodec, PeerGoneError
 
 if TYPE_CHECKING:
     import socket
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 PREFIX = "control-"
 """The names of control sockets begin with it."""
-MAX_LINE_BYTES = 16_000_000
 EVENTS = ("call", "approvals", "journal", "jobs")
 _LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have changed, while somebody watches
 _MAX_QUEUED_EVENTS = 20_000
@@ -38,6 +36,8 @@ _UNREACHABLE = "The console and `toolroll approve` cannot reach this process"
 _MAX_RUNNING_REQUESTS = 16  # of one connection
 
 Event = tuple[str, Any]
+ServeExtra = Callable[[Params, ServedCall, int], Any]
+"""Carries out a method of one process alone; it gets the id of the process that asks."""
 
 
 class ControlServer:
@@ -67,6 +67,8 @@ class ControlServer:
         self._listening: socket.socket | None = None
         self._started = False
         self._ended = threading.Event()
+        self.extra: dict[str, ServeExtra] = {}
+        """Further methods of this process."""
         self._watch: ChangeWatch | None = None
         if kit is not None:
             self.follow(kit)
@@ -133,24 +135,23 @@ class ControlServer:
     def _serve(self, connected: socket.socket) -> None:
         from toolroll.host.network.peers import check_peer
 
-        connection = _Connection(connected, self)
         try:
-            check_peer(connected)
-            with self._lock:
+            peer = check_peer(connected)
+            with self._lock:  # it is forgotten with the same lock
                 if self._ended.is_set() or len(self._connections) >= _MAX_CONNECTIONS:
                     raise PermissionError("Too many connections are open.")
-                self._connections.add(connection)
+                self._connections.add(_Connection(connected, peer.pid, self))
         except OSError as error:
-            connection.send({"id": None, "error": str(error)})
-            connection.close()
-            return
-        try:
-            connection.run()
-        finally:
-            with self._lock:
-                self._connections.discard(connection)
-            self.drop(connection)
-            connection.close()
+            with suppress(OSError):
+                connected.sendall(LineCodec().encode({"id": 1, "error": {"code": FAILED, "message": str(error)}}))
+            _shut(connected)
+
+    def forget(self, connection: _Connection) -> None:
+        """A connection has ended."""
+        with self._lock:
+            self._connections.discard(connection)
+            self._subscribers = tuple(one for one in self._subscribers if one is not connection)
+            self.calls.listeners = (self._on_call,) if self._subscribers else ()
 
     def subscribe(self, connection: _Connection) -> None:
         """Send events to this connection from now on."""
@@ -162,12 +163,6 @@ class ControlServer:
         with self._lock:
             self._subscribers = (*self._subscribers, connection)
             self.calls.listeners = (self._on_call,)
-
-    def drop(self, connection: _Connection) -> None:
-        """Send no more events to this connection."""
-        with self._lock:
-            self._subscribers = tuple(one for one in self._subscribers if one is not connection)
-            self.calls.listeners = (self._on_call,) if self._subscribers else ()
 
     def _list_approvals(self) -> Params:
         return {"waiting": self.approvals.all()}
@@ -187,24 +182,14 @@ class ControlServer:
 class _Connection:
     """One client of the socket: its requests, each in a thread of its own, and its events."""
 
-    def __init__(self, connected: socket.socket, server: ControlServer) -> None:
-        self._socket = connected
-        self._server = server
-        self._sending = threading.Lock()
+    def __init__(self, connected: socket.socket, pid: int, server: ControlServer) -> None:
+        self._pid, self._server = pid, server
         self._places = threading.Semaphore(_MAX_RUNNING_REQUESTS)
         self._queued: deque[Event] = deque()
-        self._came = threading.Event()
-        self._closed = self._pumping = False
+        self._came, self._ended = threading.Event(), threading.Event()
         self.events: frozenset[str] = frozenset()
-
-    def run(self) -> None:
-        """Answer requests until the client leaves."""
-        with suppress(OSError), self._socket.makefile("rb") as lines:
-            while line := lines.readline(MAX_LINE_BYTES + 1):
-                if len(line) > MAX_LINE_BYTES:
-                    self.send({"id": None, "error": f"A line has at most {MAX_LINE_BYTES:,} bytes."})
-                    return
-                self._take(line)
+        stream = SocketStream(connected)
+        self._channel = Channel(stream, LineCodec(), serve=self._serve, run=self._run, on_end=self._end)
 
     def put(self, event: str, data: Any) -> None:
         """Queue an event; a client that does not read them gets "resync" in their place."""
@@ -216,56 +201,33 @@ class _Connection:
         self._queued.append((event, data))
         self._came.set()
 
-    def send(self, value: Any) -> None:
-        try:
-            line = msgspec.json.encode(value, enc_hook=str)
-        except (TypeError, ValueError) as error:  # such as characters that JSON has not
-            line = msgspec.json.encode({"id": value.get("id"), "error": f"The answer cannot be sent: {error}"})
-        if len(line) > MAX_LINE_BYTES:
-            line = msgspec.json.encode({"id": value.get("id"), "error": "The answer is too long. Ask for less."})
-        with suppress(OSError), self._sending:
-            self._socket.sendall(line + b"\n")
-
     def close(self) -> None:
-        self._closed = True
+        self._channel.close()
+
+    def _end(self) -> None:
+        self._ended.set()
         self._came.set()
-        _shut(self._socket)
+        self._server.forget(self)
 
-    def _take(self, line: bytes) -> None:
-        try:
-            request = msgspec.json.decode(line, type=dict[str, Any])
-            params, method = request.get("params") or {}, request.get("method")
-            if not isinstance(params, dict) or not isinstance(method, str):
-                raise ValueError("a request has a method, and params that are an object")
-        except (ValueError, RecursionError) as error:
-            self.send({"id": None, "error": f"This line is no request: {error}."})
-            return
-        if method == "subscribe":
-            self._answer(request.get("id"), self._subscribe, params)
-            if self.events and not self._pumping:  # behind the answer
-                self._pumping = True
-                threading.Thread(target=self._pump, daemon=True).start()
-            return
+    def _run(self, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            finally:
+                self._places.release()
+
         self._places.acquire()
-        work = threading.Thread(target=self._run_method, args=(request.get("id"), method, params), daemon=True)
-        work.start()
+        threading.Thread(target=run, name="toolroll-control", daemon=True).start()
 
-    def _run_method(self, id: Any, method: str, params: Params) -> None:
-        try:
-            self._answer(id, lambda given: find_method(method)(self._server.hands, given), params)
-        finally:
-            self._places.release()
-
-    def _answer(self, id: Any, method: Callable[[Params], Any], params: Params) -> None:
-        try:
-            answer = {"id": id, "result": method(params)}
-        except ToolError as error:
-            answer = {"id": id, "error": error.message}
-        except (ValueError, OSError) as error:
-            answer = {"id": id, "error": str(error)}
-        except Exception as error:  # a fault of a view: the process goes on
-            answer = {"id": id, "error": f"Internal error: {type(error).__name__}: {error}"}
-        self.send(answer)
+    def _serve(self, method: str, params: Any, call: ServedCall) -> Any:
+        given = {} if params is None else params
+        if not isinstance(given, dict):
+            raise ValueError("The params of a request are an object.")
+        if method == "subscribe":
+            return self._subscribe(given)
+        if method in self._server.extra:
+            return self._server.extra[method](given, call, self._pid)
+        return find_method(method)(self._server.hands, given)
 
     def _subscribe(self, params: Params) -> Params:
         since = None if params.get("since") is None else number(params, "since")
@@ -278,18 +240,20 @@ class _Connection:
         self._server.subscribe(self)
         for one in () if since is None else calls.all(since):
             self.put("call", one)
+        threading.Thread(target=self._pump, daemon=True).start()
         return {"seq": last}
 
     def _pump(self) -> None:
         """Send events as they come."""
-        while not self._closed:
-            if not self._came.wait(_LOOK_SECONDS):
-                self._server.look()
-            self._came.clear()
-            while self._queued and not self._closed:
-                event, data = self._queued.popleft()
-                made = data.to_dict() if isinstance(data, LiveCall) else data() if callable(data) else data
-                self.send({"event": event, "data": made})
+        with suppress(PeerGoneError):
+            while not self._ended.is_set():
+                if not self._came.wait(_LOOK_SECONDS):
+                    self._server.look()
+                self._came.clear()
+                while self._queued and not self._ended.is_set():
+                    event, data = self._queued.popleft()
+                    made = data.to_dict() if isinstance(data, LiveCall) else data() if callable(data) else data
+                    self._channel.notify(event, made)
 
 
 def _shut(one: socket.socket) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from toolroll.host.rpc.codecs import encode_json
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp import versions, wire
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.methods import BACKEND_METHODS, RpcRequest
 from toolroll.mcp.peer import LEVELS, ClientPeer, MissingCapabilityError, Send, Then
 from toolroll.mcp.suspended import StatelessCall, SuspendedCalls
-from toolroll.mcp.wire import Id, Line, RpcError, RpcMessage
+from toolroll.mcp.wire import Id, RpcError, RpcMessage
 from toolroll.result import ToolError
 
 Log = Callable[[str, str], None]
@@ -74,7 +75,7 @@ class Session:
         self._slow_tools: frozenset[str] = frozenset()
         self._unwatch = backend.watch(self._on_list_changed)
 
-    def handle(self, line: Line) -> None:
+    def handle(self, line: bytes) -> None:
         """Answer one line of input."""
         try:
             if not line:
@@ -358,7 +359,7 @@ class Session:
         if listed is None:
             tools = self.backend.tools(self._client)
             self._slow_tools = frozenset(one["name"] for one in tools if _is_slow(one.get("annotations", {})))
-            listed = self._tool_list = msgspec.Raw(wire.encode({"tools": tools}))
+            listed = self._tool_list = msgspec.Raw(encode_json({"tools": tools}))
         return listed
 
     def _client_of(self, request: RpcRequest) -> Item:

@@ -15,7 +15,7 @@ from typing import Any
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, Session
-from toolroll.mcp.wire import Line, LineReader, LineWriter
+from toolroll.mcp.wire import LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
 
 _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
@@ -57,7 +57,7 @@ class _Server:
         on_listed: Callable[[], None] | None,
     ) -> None:
         self._input, self._output = LineReader(source), LineWriter(target)
-        self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
+        self._threads: WorkerThreads[bytes] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
         self._session = Session(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
         self._failed = False
@@ -80,7 +80,7 @@ class _Server:
     def _client_is_gone(self) -> bool:
         return self._failed or any(event & select.POLLERR for _, event in self._target_poll.poll(0))
 
-    def _handle(self, line: Line) -> None:
+    def _handle(self, line: bytes) -> None:
         self._session.handle(line)
         if not (self._input.ready and self._threads.is_reader()) or self._output.due:
             self._flush()

@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
+from toolroll.host.rpc.codecs import LineCodec, encode_json
+
 PARSE, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 BUSY, NO_RESOURCE, WRONG_HEADER, NO_CAPABILITY, WRONG_VERSION = -32000, -32002, -32020, -32021, -32022
 CANCELLED = -32800
-MAX_LINE_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
 _MAX_DELAY_S = 0.002  # an answer may wait this long to be written together with others
 _MAX_UNREAD_BYTES = 32 * 1024 * 1024  # queued for a client that does not read
 
 Id = int | str
-Line = bytes | bytearray
 
 
 class RpcError(Exception):
@@ -51,7 +51,7 @@ _any = msgspec.json.Decoder()
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def parse(line: Line) -> RpcMessage | list[Any]:
+def parse(line: bytes) -> RpcMessage | list[Any]:
     """The message on a line, or the items of a batch; raises RpcError with the id, if there is one."""
     try:
         message = _one.decode(line)
@@ -69,7 +69,7 @@ def parse_each(items: list[Any]) -> tuple[list[RpcMessage], list[RpcError]]:
     messages, faults = [], []
     for one in items:
         try:
-            found = parse(encode(one))
+            found = parse(encode_json(one))
             if not isinstance(found, RpcMessage):
                 raise RpcError(INVALID_REQUEST, "A batch holds messages, not batches.")
             messages.append(found)
@@ -100,7 +100,7 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
-def _parse_batch(line: Line, why: str) -> list[Any]:
+def _parse_batch(line: bytes, why: str) -> list[Any]:
     try:
         found = _any.decode(line)
     except _BROKEN as error:
@@ -110,7 +110,7 @@ def _parse_batch(line: Line, why: str) -> list[Any]:
     raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=_id(found))
 
 
-def _find_id(line: Line) -> Id | None:
+def _find_id(line: bytes) -> Id | None:
     """The id of what other JSON parsers accept, such as a lone surrogate: the sender waits for an answer."""
     import json
 
@@ -125,64 +125,25 @@ def _id(found: Any) -> Id | None:
     return id if isinstance(id, Id) else None
 
 
-def encode(value: Any) -> bytes:
-    """The value as JSON; lone surrogates in strings become escapes."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_escape_surrogates(value))
-
-
-def _escape_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_escape_surrogates(key): _escape_surrogates(one) for key, one in value.items()}
-    return [_escape_surrogates(one) for one in value] if isinstance(value, list | tuple) else value
-
-
 class LineReader:
     """Reads lines from a descriptor. Only one thread at a time may call `next`."""
 
-    def __init__(self, fd: int, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self._fd = fd
-        self._max_bytes = max_bytes
-        self._lines: deque[Line] = deque()
-        self._rest = bytearray()  # the start of the next line
-        self._too_long = False
+    def __init__(self, fd: int, codec: LineCodec | None = None) -> None:
+        self._fd, self._codec = fd, codec or LineCodec()
+        self._lines: deque[bytes] = deque()
 
-    def next(self) -> Line | None:
+    def next(self) -> bytes | None:
         """The next line, None at the end, an empty line in place of one that was too long."""
         while not self._lines:
-            chunk = self._read()
-            if not chunk:
+            if not (chunk := os.read(self._fd, _CHUNK_BYTES)):
                 return None
-            self._split(chunk)
+            self._lines.extend(self._codec.split(chunk))
         return self._lines.popleft()
 
     @property
     def ready(self) -> bool:
         """True when the next line has been read already."""
         return len(self._lines) > 0
-
-    def _read(self) -> bytes:
-        return os.read(self._fd, _CHUNK_BYTES)
-
-    def _split(self, chunk: bytes) -> None:
-        ended: list[Line] = [*chunk.split(b"\n")]
-        rest = ended.pop()
-        if ended and self._too_long:
-            ended[0] = b""
-            self._lines.append(b"")
-            self._too_long = False
-        elif ended and self._rest:
-            ended[0], self._rest = self._rest + ended[0], bytearray()
-        self._lines.extend([line for line in ended if line and not line.isspace()])
-        if rest and not self._too_long:
-            self._rest += rest
-            if len(self._rest) > self._max_bytes:
-                self._rest.clear()
-                self._too_long = True
 
 
 class LineWriter:
@@ -199,7 +160,7 @@ class LineWriter:
         """Queue one message for the next `flush`."""
         if not self._lines:
             self._since = time.monotonic()
-        line = encode(value) + b"\n"
+        line = encode_json(value) + b"\n"
         self._lines.append(line)
         self._bytes += len(line)
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.launchers import spawn
 from tests.waiting import gone
-from toolroll.host.jsonrpc.connection import GoneError
 from toolroll.host.lsp.client import LspClient
 from toolroll.host.lsp.pool import make_environment
 from toolroll.host.lsp.servers import SERVERS, find_program
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime.cancellation import CancelToken
 
 from .conftest import found
@@ -29,7 +29,7 @@ def client(fake, workspace):
     client.start(CancelToken(), time.monotonic() + 20)
     yield client
     client.close()
-    assert gone(client.connection.pid)
+    assert gone(client.pid)
 
 
 def test_old_problems_really_come_and_are_not_believed(client):
@@ -68,10 +68,10 @@ def test_texts_are_shown_with_rising_versions_and_once(client):
 
 
 def test_after_the_end_there_is_no_answer_and_no_waiting(client):
-    os.kill(client.connection.pid, 9)
-    with pytest.raises(GoneError, match="was killed by signal 9"):
+    os.kill(client.pid, 9)
+    with pytest.raises(PeerGoneError, match="was killed by signal 9"):
         client.wait(lambda: False, CancelToken(), time.monotonic() + 20)
-    with pytest.raises(GoneError):
+    with pytest.raises(PeerGoneError):
         client.connection.request("textDocument/hover", {})
 
 

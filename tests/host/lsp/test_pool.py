@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from toolroll.host.jsonrpc import connection
 
 from tests.waiting import gone, until
-from toolroll.host.jsonrpc import connection
 from toolroll.host.lsp import pool
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError

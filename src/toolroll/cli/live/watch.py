@@ -72,9 +72,10 @@ class Trace:
                 self._show(process, call)
 
     def _follow(self, process: Item, since: int | None) -> None:
-        from toolroll.control.client import ControlClient, ControlError
+        from toolroll.control.client import ControlClient
+        from toolroll.host.rpc.channel import RefusedError
 
-        with suppress(OSError, ControlError), ControlClient(process["id"]) as client:
+        with suppress(OSError, RefusedError), ControlClient(process["id"]) as client:
             client.request("subscribe", since=since, events=["call"])
             for event, call in client.events():
                 if event == "call" and call["status"] != "running":

@@ -205,7 +205,8 @@ class Verdicts:
 
     def _ask_server(self, check: _Check, users: Mapping[str, str]) -> list[str]:
         """What a running server says; without one, it is started for later changes."""
-        from toolroll.host.jsonrpc.connection import GoneError, LateError
+        from toolroll.host.rpc.channel import LateError
+        from toolroll.host.rpc.codecs import PeerGoneError
 
         servers, language = self._servers(), language_of(check.path) or ""
         server = None if servers is None else servers.warm(check.path)
@@ -224,7 +225,7 @@ class Verdicts:
         before = {path: one.before for path, one in changes.items() if path in after}
         try:
             found = servers.find_caused(server, before, after, check.token)
-        except (LateError, GoneError, ToolError):
+        except (LateError, PeerGoneError, ToolError):
             self._unanswered[server.program] += 1
             if self._unanswered[server.program] == _MAX_UNANSWERED:
                 self._words.append(f"{server.program} does not answer: changes are not checked with it any more.")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
-from toolroll.host.jsonrpc.connection import Connection
-from toolroll.host.jsonrpc.framing import ContentLengthFraming
 from toolroll.host.lsp.file_changes import FileSnapshot, find_changed_folders, find_changes
 from toolroll.host.lsp.servers import LanguageServer, language_id
+from toolroll.host.rpc.channel import Channel, ServedCall
+from toolroll.host.rpc.child import ChildStream
+from toolroll.host.rpc.codecs import ContentLengthCodec
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.text.positions import Positions, Units
 
@@ -139,14 +140,13 @@ class LspClient:
         self._generation = 0
         self._changed: dict[str, int] = {}
         self.started = time.monotonic()
-        self.connection = Connection(
-            process,
-            ContentLengthFraming(),
-            answer=self._answer,
+        self.pid = process.pid
+        self.connection = Channel(
+            ChildStream(process, memory),
+            ContentLengthCodec(),
+            serve=self._answer,
             on_notification=self._on_notification,
-            cancellation=lambda number: {"method": "$/cancelRequest", "params": {"id": number}},
             on_end=self._wake,
-            memory=memory,
         )
 
     def start(self, token: CancelToken, deadline: float) -> None:
@@ -251,7 +251,7 @@ class LspClient:
         return found if found.version in (None, version) else None
 
     def wait(self, ready: Callable[[], bool], token: CancelToken, deadline: float) -> bool:
-        """Wait until `ready`; False when the time is up, GoneError when the server has ended."""
+        """Wait until `ready`; False when the time is up, PeerGoneError when the server has ended."""
         with self._news:
             while not ready():
                 if self.connection.gone is not None:
@@ -318,7 +318,7 @@ class LspClient:
     def _hide(self, shown: OpenDocument) -> None:
         self.connection.notify("textDocument/didClose", {"textDocument": {"uri": shown.uri}})
 
-    def _answer(self, method: str, params: Any) -> Any:
+    def _answer(self, method: str, params: Any, _call: ServedCall) -> Any:
         if method == "client/registerCapability":
             self.can |= read_registrations(params)
             self._wake()

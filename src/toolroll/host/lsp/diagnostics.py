@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.jsonrpc.connection import LateError, PendingRequest, RefusedError
 from toolroll.host.lsp.answers import SEVERITIES, Problem, Range, Severity
+from toolroll.host.rpc.channel import LateError, PendingCall, RefusedError
 
 if TYPE_CHECKING:
     from toolroll.host.lsp.client import LspClient, OpenDocument
@@ -74,7 +74,7 @@ def _severity(number: int) -> Severity:
     return SEVERITIES[number - 1] if 1 <= number <= len(SEVERITIES) else "error"
 
 
-def _pull(client: LspClient, shown: OpenDocument) -> PendingRequest:
+def _pull(client: LspClient, shown: OpenDocument) -> PendingCall:
     params: dict[str, Any] = {"textDocument": {"uri": shown.uri}}
     provider = client.can.get("diagnosticProvider")
     if isinstance(provider, dict) and provider.get("identifier"):
@@ -83,7 +83,7 @@ def _pull(client: LspClient, shown: OpenDocument) -> PendingRequest:
 
 
 def _wait_pulled(
-    client: LspClient, shown: OpenDocument, version: int, pending: PendingRequest, token: CancelToken, deadline: float
+    client: LspClient, shown: OpenDocument, version: int, pending: PendingCall, token: CancelToken, deadline: float
 ) -> list[dict[str, Any]] | str | None:
     for _ in range(MAX_TRIES):
         try:

@@ -84,8 +84,8 @@ class LanguageServers:
 
     def definition_in(self, path: str, text: str, offset: int, token: CancelToken) -> list[Location]:
         """The definition of what stands at an offset of a text that is not written."""
-        from toolroll.host.jsonrpc.connection import LateError
         from toolroll.host.lsp.positions import PositionQuery
+        from toolroll.host.rpc.channel import LateError
 
         deadline = self._pool.deadline(token)
 
@@ -187,8 +187,8 @@ class LanguageServers:
         self, server: LanguageServer, texts: Mapping[str, str], token: CancelToken
     ) -> Mapping[str, CheckOutcome]:
         """Show texts that are not on disk to a server, check them, and show the files again."""
-        from toolroll.host.jsonrpc.connection import LateError
         from toolroll.host.lsp.diagnostics import check
+        from toolroll.host.rpc.channel import LateError
 
         deadline = self._pool.deadline(token)
 
@@ -263,8 +263,8 @@ class LanguageServers:
     def _run_check(
         self, server: LanguageServer, texts: Mapping[str, str], token: CancelToken, deadline: float
     ) -> Mapping[str, CheckOutcome]:
-        from toolroll.host.jsonrpc.connection import LateError
         from toolroll.host.lsp.diagnostics import check
+        from toolroll.host.rpc.channel import LateError
 
         try:
             return self._pool.use(server, token, lambda client: check(client, texts, token, deadline)) if texts else {}
@@ -290,8 +290,8 @@ class LanguageServers:
         ask: Callable[[PositionQuery, LspClient], T],
     ) -> T:
         """Run a request about a position; invalid input is refused before a server is started."""
-        from toolroll.host.jsonrpc.connection import LateError
         from toolroll.host.lsp.positions import PositionQuery
+        from toolroll.host.rpc.channel import LateError
 
         document = self._files.peek(path)
         if len(document.data) > _MAX_FILE_BYTES:

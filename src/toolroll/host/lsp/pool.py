@@ -15,8 +15,8 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.jsonrpc.connection import GoneError
     from toolroll.host.lsp.client import LspClient
+    from toolroll.host.rpc.codecs import PeerGoneError
     from toolroll.host.runtime.launcher import ChildProcess
 
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
@@ -100,12 +100,12 @@ class LspPool:
         For one that does not start, the next server of the language answers. Unless it `asks`, nobody is asked whether
         a program of the workspace may start.
         """
-        from toolroll.host.jsonrpc.connection import GoneError
+        from toolroll.host.rpc.codecs import PeerGoneError
 
         for last in (False, True):
             try:
                 return _count_timeouts(self._client(server, token, asks), action)
-            except GoneError as gone:
+            except PeerGoneError as gone:
                 if last or gone.memory:
                     raise _end_error(server, gone) from None
             except ToolError:
@@ -124,9 +124,9 @@ class LspPool:
             clients = [one for one in self._clients.values() if one.connection.gone is None]
         if not clients:
             return []
-        from toolroll.host.jsonrpc.connection import measure_memory
+        from toolroll.host.rpc.child import measure_memory
 
-        pids = {one.connection.pid: one.server for one in clients}
+        pids = {one.pid: one.server for one in clients}
         return [RunningServer(one.program, one.language, pid, measure_memory(pid)) for pid, one in pids.items()]
 
     def close(self) -> None:
@@ -165,12 +165,13 @@ class LspPool:
 
     def _start_with_retry(self, server: LanguageServer, token: CancelToken, asks: bool) -> LspClient:
         """Start a server; if it ends during the start, try once more. A failure is remembered for a while."""
-        from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
+        from toolroll.host.rpc.channel import LateError, RefusedError
+        from toolroll.host.rpc.codecs import PeerGoneError
 
         for last in (False, True):
             try:
                 return self._start(server, token, asks)
-            except GoneError as gone:
+            except PeerGoneError as gone:
                 if gone.memory:
                     raise _end_error(server, gone) from None
                 if last:
@@ -256,7 +257,7 @@ def _closed_error() -> ToolError:
     return ToolError(ErrorCode.CANCELLED, "The kit was closed, and its language servers with it.")
 
 
-def _end_error(server: LanguageServer, gone: GoneError) -> ToolError:
+def _end_error(server: LanguageServer, gone: PeerGoneError) -> ToolError:
     code = ErrorCode.TOO_LARGE if gone.memory else ErrorCode.EXECUTION
     return ToolError(code, f"The language server {server.program} {gone}. Ask for less at once, or do without it.")
 
@@ -268,7 +269,7 @@ def _unusable_error(server: LanguageServer, how: str) -> ToolError:
 
 def _count_timeouts(client: LspClient, action: Callable[[LspClient], T]) -> T:
     """Run the action, and count timeouts during which the server sent nothing."""
-    from toolroll.host.jsonrpc.connection import LateError
+    from toolroll.host.rpc.channel import LateError
 
     asked = time.monotonic()
     try:

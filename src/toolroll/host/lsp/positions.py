@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.jsonrpc.connection import RefusedError
 from toolroll.host.lsp.answers import FileEdits, HoverText, Location, Range
 from toolroll.host.lsp.diagnostics import MAX_TRIES, RETRY_CODES, RETRY_PAUSE_S, to_range
+from toolroll.host.rpc.channel import RefusedError
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit.text_edits import Edit
 from toolroll.text.positions import Positions

@@ -15,9 +15,9 @@ import msgspec
 
 from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import Request, prepare
-from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
-from toolroll.host.jsonrpc.framing import RpcDict, decode_messages
 from toolroll.host.mcp.session import STATELESS, Headers, Params
+from toolroll.host.rpc.channel import LateError, RefusedError
+from toolroll.host.rpc.codecs import PeerGoneError, RpcDict, decode_messages
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
@@ -133,7 +133,7 @@ class HttpTransport:
         self._numbers = itertools.count(1)
         self._session = ""
         self.version = ""
-        self.gone: GoneError | None = None
+        self.gone: PeerGoneError | None = None
 
     def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any:
         number = next(self._numbers)
@@ -163,7 +163,7 @@ class HttpTransport:
 
     def close(self, how: str = "was closed", wait: float = 0.0) -> None:
         """End the session on the server, if there is one and `wait` allows it."""
-        first, self.gone = self.gone is None, self.gone or GoneError(how)
+        first, self.gone = self.gone is None, self.gone or PeerGoneError(how)
         if first and self._session and wait:
             request = Request("DELETE", self._url, self._all_headers("", {}))
             with suppress(ToolError):
@@ -233,7 +233,7 @@ class HttpTransport:
         if response.status in (401, 403):
             return ToolError(ErrorCode.PERMISSION, f"It refuses ({response.status}). Check its 'headers'.")
         if response.status == 404 and self._session:
-            self.gone = GoneError("has ended the session")
+            self.gone = PeerGoneError("has ended the session")
             return self.gone
         if refusals:
             return RefusedError.from_message(refusals[0])

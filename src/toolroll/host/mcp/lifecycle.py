@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 from toolroll.host.mcp.config import ResolvedConfig, ServerConfig, resolve
 from toolroll.host.mcp.definitions import visible
 from toolroll.host.mcp.session import McpSession, OnNotification, Transport
+from toolroll.host.rpc.channel import LateError, RefusedError
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
@@ -74,7 +75,7 @@ class ServerLifecycle:
                 session = self._running_session(token)
                 try:
                     found = ask(session, _deadline(self._config.timeout, token))
-                except GoneError:
+                except PeerGoneError:
                     if not again:
                         raise
                     again = False
@@ -169,7 +170,7 @@ class ServerLifecycle:
         name = f"The MCP server {self._config.name!r}"
         try:
             yield
-        except GoneError as gone:
+        except PeerGoneError as gone:
             code = ErrorCode.TOO_LARGE if gone.memory else ErrorCode.EXECUTION
             text = f"{name} {gone}. It is started again when it is used next; what it was doing may be half done."
             raise ToolError(code, self.hide(text)) from None

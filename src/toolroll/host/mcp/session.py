@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from toolroll.host.jsonrpc.connection import GoneError, RefusedError
+from toolroll.host.rpc.channel import RefusedError
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Transport(Protocol):
     version: str
 
     @property
-    def gone(self) -> GoneError | None: ...
+    def gone(self) -> PeerGoneError | None: ...
 
     def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any: ...
     def notify(self, method: str, params: Params) -> None: ...

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.jsonrpc.connection import Connection, GoneError
-from toolroll.host.jsonrpc.framing import LineFraming
+from toolroll.host.rpc.channel import Channel
+from toolroll.host.rpc.child import ChildStream
+from toolroll.host.rpc.codecs import LineCodec, PeerGoneError
 
 if TYPE_CHECKING:
     from toolroll.host.mcp.session import Headers, Params
@@ -14,24 +15,25 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
 
 
+_MAX_NOISE_LINES = 100  # in a row
+
+
 class StdioTransport:
     """A `Transport` over the pipes of a process; notifications arrive in the connection's thread."""
 
     def __init__(self, spawned: McpProcess, *, on_notification: Callable[[str, Any], None], memory: int) -> None:
         self.version = ""
-        self._connection = Connection(
-            spawned.process,
-            LineFraming(),
-            answer=lambda method, _: {"ping": {}}[method],  # a server may ask nothing else
+        self._stream = ChildStream(spawned.process, memory, spawned.end)
+        self._connection = Channel(
+            self._stream,
+            LineCodec(noise=_MAX_NOISE_LINES),
+            serve=lambda method, *_: {"ping": {}}[method],  # a server may ask nothing else
             on_notification=on_notification,
             cancellation=_make_cancellation,
-            on_end=lambda: None,
-            memory=memory,
-            kill=spawned.end,
         )
 
     @property
-    def gone(self) -> GoneError | None:
+    def gone(self) -> PeerGoneError | None:
         return self._connection.gone
 
     def ask(self, method: str, params: Params, token: CancelToken, deadline: float, headers: Headers = None) -> Any:
@@ -48,7 +50,7 @@ class StdioTransport:
     def close(self, how: str = "was closed", wait: float = 0.0) -> None:
         """End the server and all its processes; with `wait`, its input ends first and it may clean up."""
         if wait and self.gone is None:
-            self._connection.end_input()
+            self._stream.end_input()
         self._connection.close(how, wait)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from toolroll.host.rpc.codecs import encode_json
 from toolroll.mcp.http.gate import Headers, Receive, Send
-from toolroll.mcp.wire import CANCELLED, Id, RpcError, encode, make_error
+from toolroll.mcp.wire import CANCELLED, Id, RpcError, make_error
 
 PING_INTERVAL_S = 15.0  # between two signs of life of a stream that has nothing to say
 _WATCH_AFTER_S = 0.05  # most answers are there before it is worth looking whether the client leaves
@@ -38,7 +39,7 @@ class HttpExchange:
         error = message.get("error") if answers and isinstance(message, dict) else None
         status = self._statuses.get(error["code"], 200) if error else 200
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._add, encode(message), status, answers)
+            self._loop.call_soon_threadsafe(self._add, encode_json(message), status, answers)
 
     def end(self) -> None:
         """Send no more."""

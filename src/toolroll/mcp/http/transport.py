@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from toolroll.host.rpc.codecs import encode_json
 from toolroll.mcp import wire
 from toolroll.mcp.backend import Backend, Item, ListKind
 from toolroll.mcp.http.exchange import HttpExchange, send_json
@@ -129,7 +130,7 @@ class StreamableHttp:
             await refuse(scope, refusal, send)
         except RpcError as fault:
             status = fault.status if isinstance(fault, _SessionError) else _STATUSES[fault.code]
-            await send_json(send, status, wire.encode(wire.make_error(fault.id, fault)))
+            await send_json(send, status, encode_json(wire.make_error(fault.id, fault)))
 
     async def stop(self, seconds: float) -> None:
         """Cancel all calls, and wait up to `seconds` for their end; their clients get the error."""

@@ -1,4 +1,4 @@
-"""A connection to real child processes that answer, refuse, stay silent, print garbage, or end."""
+"""A channel to real child processes that answer, refuse, stay silent, print garbage, or end."""
 
 import subprocess
 import sys
@@ -8,9 +8,10 @@ import time
 import pytest
 
 from tests.waiting import gone, until
-from toolroll.host.jsonrpc import connection
-from toolroll.host.jsonrpc.connection import Connection, GoneError, LateError, RefusedError, measure_memory
-from toolroll.host.jsonrpc.framing import ContentLengthFraming, LineFraming
+from toolroll.host.rpc import child
+from toolroll.host.rpc.channel import Channel, LateError, RefusedError
+from toolroll.host.rpc.child import ChildStream, measure_memory
+from toolroll.host.rpc.codecs import ContentLengthCodec, LineCodec, PeerGoneError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
@@ -31,23 +32,22 @@ def connect():
     made = []
 
     def start(
-        script, *, memory=1 << 40, framing=None, answer=lambda method, params: {"echo": [method, params]}, **more
+        script, *, memory=1 << 40, codec=None, answer=lambda method, params: {"echo": [method, params]}, kill=None
     ):
         pipe = subprocess.PIPE
         argv = [sys.executable, "-c", SERVER + script]
         process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True)
         heard, ended = [], threading.Event()
-        one = Connection(
-            process,
-            framing or LineFraming(),
-            answer=answer,
+        stream = ChildStream(process, memory, kill and (lambda: kill(process)))
+        one = Channel(
+            stream,
+            codec or LineCodec(noise=100),
+            serve=lambda method, params, _call: answer(method, params),
             on_notification=lambda method, params: heard.append((method, params)),
             cancellation=lambda number: {"method": "cancel", "params": number},
             on_end=ended.set,
-            memory=memory,
-            **more,
         )
-        one.heard_messages, one.ended = heard, ended
+        one.heard_messages, one.ended, one.stream, one.pid = heard, ended, stream, process.pid
         made.append(one)
         return one
 
@@ -62,7 +62,7 @@ def ask(one, method="m", params=None, seconds=30.0, token=None):
 
 
 def why_gone(one):
-    with pytest.raises(GoneError) as caught:
+    with pytest.raises(PeerGoneError) as caught:
         ask(one)
     assert one.gone is not None
     return str(caught.value), caught.value.memory
@@ -162,7 +162,7 @@ def test_the_end_of_a_server_says_how(connect, script, how):
     one = connect("sys.stdin.readline()\n" + script)
     assert why_gone(one) == (how, False)
     assert one.ended.wait(30)
-    with pytest.raises(GoneError):
+    with pytest.raises(PeerGoneError):
         one.notify("x", None)
 
 
@@ -171,7 +171,7 @@ def test_a_hundred_lines_of_noise_are_skipped(connect):
 
 
 def test_a_message_that_is_too_large_ends_the_server(connect):
-    one = connect("next_message(); say({'id': 1, 'result': 'x' * 2000}); time.sleep(60)", framing=LineFraming(1000))
+    one = connect("next_message(); say({'id': 1, 'result': 'x' * 2000}); time.sleep(60)", codec=LineCodec(1000))
     assert why_gone(one) == ("sent a message of more than 1000 bytes, and was ended", True)
 
 
@@ -183,7 +183,7 @@ def test_a_server_that_asks_and_never_reads_is_ended(connect):
 
 
 def test_a_server_that_uses_too_much_memory_is_ended(connect, monkeypatch):
-    monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
+    monkeypatch.setattr(child, "_WATCH_INTERVAL_S", 0.05)
     one = connect("block = b'x' * (1 << 26); time.sleep(60)", memory=1 << 26)
     said, memory = why_gone(one)
     assert said.endswith("MB of memory, more than the 64 MB that it may use, and was ended")
@@ -194,7 +194,7 @@ def test_closing_ends_everything_that_waits(connect):
     one = connect("time.sleep(60)")
     pending = one.request("m", None)
     one.close("was closed here")
-    with pytest.raises(GoneError, match="was closed here"):
+    with pytest.raises(PeerGoneError, match="was closed here"):
         pending.wait(CancelToken(), time.monotonic() + 30)
     assert one.ended.is_set()
     one.close("again")
@@ -206,7 +206,7 @@ def test_a_server_may_end_by_itself_when_its_input_ends(connect, tmp_path):
         f"next_message(); say({{'id': 1, 'result': 1}})\nsys.stdin.read(); open({str(tmp_path / 'tidy')!r}, 'w')"
     )
     assert ask(one) == 1
-    one.end_input()
+    one.stream.end_input()
     one.close(wait=30)
     assert (tmp_path / "tidy").exists()
     assert str(one.gone) == "ended with status 0"
@@ -214,7 +214,7 @@ def test_a_server_may_end_by_itself_when_its_input_ends(connect, tmp_path):
 
 def test_a_given_kill_is_used(connect):
     killed = []
-    one = connect("time.sleep(60)", kill=lambda: killed.append(one._process.kill()))
+    one = connect("time.sleep(60)", kill=lambda process: killed.append(process.kill()))
     one.close()
     assert killed == [None]
 
@@ -224,13 +224,13 @@ def test_large_messages_pass_in_both_directions(connect):
     assert ask(connect(ECHO), params=text)["params"] == text
 
 
-def test_the_other_framing_on_the_same_connection(connect):
+def test_another_codec_on_the_same_channel(connect):
     script = (
         "head = sys.stdin.readline(); sys.stdin.readline(); n = int(head.split(':')[1]); body = sys.stdin.read(n)\n"
         "out = json.dumps({'id': 1, 'result': json.loads(body)}); print(f'Content-Length: {len(out)}\\r\\n\\r\\n{out}', end='', flush=True)\n"
         "time.sleep(60)"
     )
-    one = connect(script, framing=ContentLengthFraming())
+    one = connect(script, codec=ContentLengthCodec())
     assert ask(one) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": None}
 
 
