@@ -32,7 +32,7 @@ class World:
 
     def proxy(self, gate: HostGate, target: str = "") -> int:
         """The port of a proxy."""
-        server = ProxyServer(socket.create_server(("127.0.0.1", 0)), gate, target)
+        server = ProxyServer(socket.create_server(("127.0.0.1", 0)), gate, lambda _: 1, target)
         self._stack.callback(server.close)
         return server.port
 

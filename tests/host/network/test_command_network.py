@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -120,8 +121,35 @@ def test_a_command_is_not_told_what_a_job_was_refused(open_kit: Open, served: Se
     hosts = [
         set(re.findall(r"\w+.example.com", re.findall(r"may not reach (.*)\. To", one)[0])) for one in (own, other)
     ]
-    both = {"own.example.com", "job.example.com"}
-    assert hosts == ([both] * 2 if confined == "landlock" else [{"own.example.com"}, {"job.example.com"}])
+    assert hosts == [{"own.example.com"}, {"job.example.com"}]
+
+
+def test_an_answer_once_is_for_the_command_that_asked(open_kit: Open, served: Server) -> None:
+    """A job that ran already, and a command that runs later, are asked about on their own."""
+    asked = []
+    kit = open_kit(served.host, lambda request: (asked.append(request.arguments), "once")[1], hosts=(f"localhost:{served.port}",))
+    url = f"http://localhost:{served.port}"
+    get = f"curl -s --noproxy '' -o /dev/null -w '%{{http_code}} ' {url}"
+    wait = "until [ -e {} ]; do sleep 0.02; done"
+    job = kit.call("bash", {"command": f"{wait.format('begun')}; {get}; {get}; touch over", "background": True})
+    assert bash(kit, f"{get}; {get}; touch begun; {wait.format('over')}; {get}") == "200 200 200 "
+    assert len(asked) == 2, asked
+    bash(kit, get)
+    assert (len(asked), "200 200" in kit.call("job", {"action": "output", "id": job.data["job"]}).text) == (3, True)
+
+
+def test_another_program_is_no_client_of_the_proxy(open_kit: Open, served: Server, confined: str) -> None:
+    if confined != "landlock":
+        pytest.skip("commands have a network of their own")
+    asked: list[Any] = []
+    kit = open_kit(served.host, asked.append)
+    proxy = bash(kit, "echo $http_proxy").strip().rpartition(":")[2]
+    bash(kit, f"curl -s http://{served.host}/; true")
+    with socket.create_connection(("127.0.0.1", int(proxy)), timeout=20) as other:
+        other.sendall(b"CONNECT other.example.com:443 HTTP/1.1\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert other.recv(100) == b""
+    assert asked == []
 
 
 def test_a_new_host_is_asked_about(open_kit: Open, served: Server) -> None:

@@ -50,13 +50,29 @@ def test_a_new_host_is_asked_about_once_for_each_command(world: World) -> None:
         return True
 
     gate, began = world.gate("one.example.com", approve), time.time()
-    assert not gate.agreed_since(began)
+    assert not gate.agreed_since(began, 1)
     assert [reached(gate, OTHER) for _ in range(3)] == [""] * 3
-    assert (gate.agreed_since(began), gate.agreed_since(time.time())) == (True, False)
+    assert (gate.agreed_since(began, 1), gate.agreed_since(time.time(), 1)) == (True, False)
     assert [one.title for one in asked] == ["network: a command wants to reach other.example.com"]
     assert asked[0].text.endswith('"session" and "always" cover connections of commands to other.example.com.')
-    gate.lines(0.0)  # the command has ended
+    gate.begin(0)  # another command
     assert (reached(gate, OTHER), len(asked)) == ("", 2)
+    with pytest.raises(UnreachedError):
+        world.gate("one.example.com").connect(OTHER, lambda: 1)
+
+
+def test_an_answer_holds_for_the_command_that_asked(world: World) -> None:
+    asked: list[ApprovalRequest] = []
+    gate = world.gate("one.example.com", lambda request: (asked.append(request), "once")[1])
+    for command in (1, 2, 1, 2):
+        gate.connect(OTHER, lambda command=command: command).close()
+    assert len(asked) == 2
+    assert gate.agreed_since(0.0, 1)
+    gate.begin(3)  # the same act once more
+    gate.begin(4)
+    for command in (3, 4, 1):
+        gate.connect(OTHER, lambda command=command: command).close()
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize(("answer", "questions"), [("session", 1), ("once", 2), (False, 2)])
@@ -64,7 +80,7 @@ def test_how_long_an_answer_holds(world: World, answer: str | bool, questions: i
     asked = []
     gate = world.gate("one.example.com", lambda request: (asked.append(request), answer)[1])
     first = reached(gate, OTHER)
-    gate.lines(0.0)
+    gate.begin(0)
     assert (reached(gate, OTHER) == first, first == "", len(asked)) == (True, answer is not False, questions)
 
 

@@ -215,7 +215,7 @@ class Repository:
         how |= {"writes": "repository" if changes else "nothing", "programs": programs}
         ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
         gate = ran.launched.gate if command.remote else None
-        if ran.status and gate is not None and gate.agreed_since(ran.launched.at):
+        if ran.status and gate is not None and gate.agreed_since(ran.launched.at, ran.launched.running.pid):
             # It gave up while the user was asked about the host.
             self._until = time.monotonic() + self._seconds
             ran = self._shell.program(argv, seconds=self._seconds, **how)

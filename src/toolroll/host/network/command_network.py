@@ -6,7 +6,6 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING
 
 from toolroll.host.network.variables import cache_variables, plain_address, proxy_variables, route_variables
@@ -36,8 +35,7 @@ class CommandNetwork:
         self._lock = threading.Lock()
         self.gate: HostGate | None = None
         self._servers: list[ProxyServer | NameServer] = []
-        self._proxy = ""  # its URL where each command may have its own address of it
-        self._commands = count()
+        self._private = False  # whether commands have a network of their own
         self._addresses: dict[str, str] = {}
         """Of names that commands have looked up."""
 
@@ -50,17 +48,6 @@ class CommandNetwork:
         if "CARGO_HOME" in found:
             self._write_cargo_settings(found["CARGO_HOME"])
         return {name: value for name, value in found.items() if name not in self._guard.policy.environment.set}
-
-    def mark(self, variables: Mapping[str, str]) -> tuple[dict[str, str], str]:
-        """The variables of one more command, with an address of the proxy of its own; and that address, if any."""
-        if not self._proxy:
-            return {**variables}, ""
-        from toolroll.host.network.proxy import COMMAND_ADDRESSES
-
-        high, low = divmod(next(self._commands) % 60_000, 250)
-        address = f"{COMMAND_ADDRESSES}{high}.{low + 1}"
-        url = self._proxy.replace("127.0.0.1", address)
-        return {name: url if value == self._proxy else value for name, value in variables.items()}, address
 
     def close(self) -> None:
         with self._lock:
@@ -83,12 +70,11 @@ class CommandNetwork:
         with self._lock:
             proxy = self._environ.get(PROXY, "")
             gate = HostGate(named, self._guard, shown=names, proxy=proxy, credentials=credentials)
-            separate = self._serve_names(sandbox, gate)
-            port = self._listen(sandbox, gate, "0.0.0.0" if separate else "127.0.0.1", 0)
+            self._private = self._serve_names(sandbox, gate)
+            port = self._listen(sandbox, gate, "127.0.0.1", 0)
             if not port:
                 return {}
             self.gate = gate
-            self._proxy = f"http://127.0.0.1:{port}" if separate else ""
             for place in opened(named):
                 host, _, number = place.rpartition(":")
                 # Programs do not use a proxy for it, and mean their own loopback by it.
@@ -115,7 +101,7 @@ class CommandNetwork:
             listener.close()
             return 0
         listener.listen(_BACKLOG)
-        server = ProxyServer(listener, gate, target)
+        server = ProxyServer(listener, gate, sandbox.find_command, target, private=self._private)
         self._servers.append(server)
         return server.port
 

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 30.0
 _MOST_REFUSALS = 100  # that are remembered
+Command = Callable[[], int]
+"""Gives the first process of a command; OSError if it is gone."""
 _SOME_PUBLIC_ADDRESS = ("1.1.1.1",)  # to judge what can be judged before a name is looked up
 
 
@@ -43,15 +45,15 @@ class _Refusal:
     at: float
     place: str
     why: str  # a sentence; empty where the setting would allow it
-    at_proxy: str = ""  # the address by which the command knows the proxy
+    command: int = 0  # its first process; 0 where it is not known
 
 
 class HostGate:
     """Connects to hosts on behalf of commands. Any thread may use it.
 
-    A host that is not among `names` is asked about, if there is somebody to ask. An answer holds until the command has
-    ended, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by the name
-    of a host. `resolve` and `route` replace the system's resolver and routes.
+    A host that is not among `names` is asked about, if there is somebody to ask. An answer holds for the command that
+    has asked, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by the
+    name of a host. `resolve` and `route` replace the system's resolver and routes.
     """
 
     def __init__(
@@ -75,47 +77,59 @@ class HostGate:
         self._credentials = credentials or {}
         self._trust: ssl.SSLContext | None = None
         self._asking = threading.Lock()
-        self._answers: dict[str, Consent] = {}
+        self._answers: dict[int, dict[str, Consent]] = {}  # by command
+        self._heirs: dict[int, dict[str, Consent]] = {}  # by thread: answers for the command that it starts next
         self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
-    def connect(self, url: str, at_proxy: str = "") -> socket.socket:
+    def connect(self, url: str, command: Command = int) -> socket.socket:
         """A connection to the host of a URL, at an address that was judged; UnreachedError if there is none.
 
-        `at_proxy` is the address at which a command has asked the proxy for it, if only one command has that.
+        `command` gives the first process of the command that asks, looked up only when that matters.
         """
         try:
             target = urls.parse(url)
         except ValueError as error:
-            raise self._refuse(url[:200], f"{error}", at_proxy) from None
+            raise self._refuse(url[:200], f"{error}", command) from None
         place = name_host(target.host, target.port)
         # Before anything is asked or looked up: a name can carry data out.
-        self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place, at_proxy)
-        if target.port not in self.ports(target.host) and not self._agreed(place):
-            self._refusals.append(_Refusal(time.time(), place, "", at_proxy))
+        self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place, command)
+        if target.port not in self.ports(target.host) and not self._agreed(place, command):
+            self._refusals.append(_Refusal(time.time(), place, "", command()))
             raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
         deadline = Deadline(self.token, _CONNECT_SECONDS)
         try:
             verdict = urls.judge(url, self._resolve or (lambda name: look_up(name, deadline)), self._allow)
-            self._check(verdict, place, at_proxy)
+            self._check(verdict, place, command)
             exchange = Exchange(deadline, verdict.addresses, target.host, 0)
             return self._backend.connect_tcp(target.host, target.port, exchange).socket
         except (OSError, ToolError) as error:
             why = error.message if isinstance(error, ToolError) else f"{place} does not answer: {error.strerror}."
-            self._refusals.append(_Refusal(time.time(), place, why, at_proxy))
+            self._refusals.append(_Refusal(time.time(), place, why, command()))
             raise UnreachedError(why, allowed=True) from error
 
-    def agreed_since(self, since: float) -> bool:
-        """Whether a host was agreed to since then, after the answer to a question that is still open."""
-        with self._asking:
-            return self._agreed_at >= since
+    def begin(self, command: int) -> None:
+        """A command was started: no earlier answer holds for it, unless this thread has asked `agreed_since`."""
+        self._answers.pop(command, None)
+        if answers := self._heirs.pop(threading.get_ident(), None):
+            self._answers[command] = answers
 
-    def connect_tls(self, place: urls.Target, credential: Credential, at_proxy: str = "") -> ssl.SSLSocket:
+    def agreed_since(self, since: float, command: int) -> bool:
+        """Whether a host was agreed to since then, after the answer to a question that is still open.
+
+        What was answered for this command, which has ended, then holds for the next one that this thread starts.
+        """
+        with self._asking:
+            if agreed := self._agreed_at >= since:
+                self._heirs[threading.get_ident()] = self._answers.pop(command, {})
+            return agreed
+
+    def connect_tls(self, place: urls.Target, credential: Credential, command: Command = int) -> ssl.SSLSocket:
         """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
         name = name_host(place.host, place.port)
         if credential.problem:
-            raise self._refuse(name, credential.problem, at_proxy)
-        connected = self.connect(place.url, at_proxy)
+            raise self._refuse(name, credential.problem, command)
+        connected = self.connect(place.url, command)
         try:
             connected.settimeout(_CONNECT_SECONDS)
             if self._trust is None:
@@ -123,7 +137,7 @@ class HostGate:
             return self._trust.wrap_socket(connected, server_hostname=place.host.strip("[]"))
         except (OSError, ValueError) as error:
             connected.close()
-            raise self._refuse(name, f"TLS with it failed: {error}", at_proxy) from None
+            raise self._refuse(name, f"TLS with it failed: {error}", command) from None
 
     def credential(self, url: str) -> Credential | None:
         """The credential for requests to the host of a URL; None if it has none."""
@@ -141,15 +155,10 @@ class HostGate:
         """Remember that a command has looked for a host that it may not reach."""
         self._refusals.append(_Refusal(time.time(), host, ""))
 
-    def lines(self, since: float, at_proxy: str = "") -> list[str]:
-        """What was refused since then, in words, once a command has ended; what was agreed to for it is over.
-
-        With the address at which a command knows the proxy: without what is known to be another command's.
-        """
-        with self._asking:
-            self._answers.clear()
-        ours = ("", at_proxy)
-        found = [one for one in tuple(self._refusals) if one.at >= since and (not at_proxy or one.at_proxy in ours)]
+    def lines(self, since: float, command: int = 0) -> list[str]:
+        """What was refused since then, in words; given a command, without what another one was refused."""
+        ours = (0, command)
+        found = [one for one in tuple(self._refusals) if one.at >= since and (not command or one.command in ours)]
         places = list(dict.fromkeys(one.place for one in found if not one.why))
         told = [f"Commands may not reach {', '.join(places)}. {self._how(places)}"] if places else []
         return [*told, *dict.fromkeys(one.why for one in found if one.why)]
@@ -158,15 +167,15 @@ class HostGate:
         wanted = format_network((*self._shown, *places))
         return f'To allow it, the user sets network = "{wanted}" in toolroll.toml, or gives it as --network.'
 
-    def _check(self, verdict: urls.UrlVerdict, place: str, at_proxy: str) -> None:
+    def _check(self, verdict: urls.UrlVerdict, place: str, command: Command) -> None:
         if verdict.decision != "allow":
-            raise self._refuse(place, verdict.reason, at_proxy)
+            raise self._refuse(place, verdict.reason, command)
 
-    def _refuse(self, place: str, why: str, at_proxy: str) -> UnreachedError:
-        self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}.", at_proxy))
+    def _refuse(self, place: str, why: str, command: Command) -> UnreachedError:
+        self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}.", command()))
         return UnreachedError(f"{place!r} is not reached, because {why}.")
 
-    def _agreed(self, place: str) -> bool:
+    def _agreed(self, place: str, command: Command) -> bool:
         request = ApprovalRequest(
             "network",
             Effect.NETWORK,
@@ -175,11 +184,12 @@ class HostGate:
             key=("network", place),
             covers=f"connections of commands to {place}",
         )
+        answers = self._answers.setdefault(command(), {})
         with self._asking:  # a program tries again and again: one question for all of them
-            if place not in self._answers:
+            if place not in answers:
                 try:
-                    self._answers[place] = self._guard.ask(request)
+                    answers[place] = self._guard.ask(request)
                 except ToolError:  # the call that asks was cancelled
                     return False
-                self._agreed_at = time.time() if self._answers[place] is Consent.GIVEN else self._agreed_at
-            return self._answers[place] is Consent.GIVEN
+                self._agreed_at = time.time() if answers[place] is Consent.GIVEN else self._agreed_at
+            return answers[place] is Consent.GIVEN

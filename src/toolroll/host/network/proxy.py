@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from http.client import HTTPException
 
 from toolroll.host.network.credentials import Credential
-from toolroll.host.network.gate import HostGate, UnreachedError
+from toolroll.host.network.gate import Command, HostGate, UnreachedError
 from toolroll.host.network.tls_route import send_request
 from toolroll.policy import urls
 
@@ -25,8 +25,6 @@ _PAUSE_SECONDS = 0.1
 _END_SECONDS = 2.0  # for a connection to end with its server
 _MAX_HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 256 * 1024
-COMMAND_ADDRESSES = "127.65."
-"""Addresses of the loopback at which the proxy is, one for each command."""
 _SOCKS, _SOCKS_CONNECT = 5, 1
 _SOCKS_DENIED, _SOCKS_UNREACHABLE, _SOCKS_UNSUPPORTED, _SOCKS_NO_METHOD = 2, 4, 7, 0xFF
 _OF_ONE_HOP = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"host")
@@ -35,12 +33,25 @@ _OF_ONE_HOP = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-author
 class ProxyServer:
     """Serves the connections of one listener, each in a thread, until `close`."""
 
-    def __init__(self, listener: socket.socket, gate: HostGate, target: str = "") -> None:
-        """With a `target`, a URL, every connection leads to its host, and nothing is asked of the client."""
+    def __init__(
+        self,
+        listener: socket.socket,
+        gate: HostGate,
+        find_command: Callable[[socket.socket], int],
+        target: str = "",
+        *,
+        private: bool = False,
+    ) -> None:
+        """`find_command` gives the command that has connected, 0 for none; `private`: nothing else can.
+
+        With a `target`, a URL, every connection leads to its host, and nothing is asked of the client.
+        """
         self.port = int(listener.getsockname()[1])
         self._listener = listener
         self._gate = gate
+        self._find_command = find_command
         self._target = target
+        self._private = private
         self._free = threading.BoundedSemaphore(_MOST)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -90,20 +101,29 @@ class ProxyServer:
     def _serve(self, client: socket.socket) -> None:
         try:
             with client:
+                command = cache(partial(self._identify, client))
+                if not self._private:
+                    command()
                 self._keep(client)
                 client.settimeout(_HEAD_SECONDS)
                 if self._target and self._gate.credential(self._target) is None:
-                    self._join(client, self._gate.connect(self._target), b"", b"")
+                    self._join(client, self._gate.connect(self._target, command), b"", b"")
                 elif client.recv(1, socket.MSG_PEEK) == bytes([_SOCKS]):
-                    self._serve_socks(client)
+                    self._serve_socks(client, command)
                 else:
-                    self._serve_http(client)
+                    self._serve_http(client, command)
         except (OSError, UnreachedError, ValueError, struct.error, HTTPException):
             pass  # the client is gone, or speaks no protocol that we know, or has its answer
         finally:
             with self._lock:
                 self._open.discard(client)
             self._free.release()
+
+    def _identify(self, client: socket.socket) -> int:
+        """The command that has connected; OSError for any other program."""
+        if command := self._find_command(client):
+            return command
+        raise ConnectionAbortedError
 
     def _keep(self, one: socket.socket) -> None:
         with self._lock:
@@ -121,7 +141,7 @@ class ProxyServer:
                 with self._lock:
                     self._open.discard(server)
 
-    def _serve_http(self, client: socket.socket) -> None:
+    def _serve_http(self, client: socket.socket, command: Command) -> None:
         head, rest = _read_head(client)
         if b"\n" in head.replace(b"\r\n", b""):
             raise ValueError("a line within a line")
@@ -136,10 +156,10 @@ class ProxyServer:
         url = f"https://{target}/" if tunnel else target
         kept = [one for one in fields if one.partition(b":")[0].strip().lower() not in _OF_ONE_HOP]
         if not tunnel and (credential := self._gate.credential(url)) is not None:
-            self._serve_credential(client, (method, kept, rest), urls.parse(url), credential)
+            self._serve_credential(client, command, (method, kept, rest), urls.parse(url), credential)
             return
         try:
-            server = self._gate.connect(url, _own_address(client))
+            server = self._gate.connect(url, command)
         except UnreachedError as error:
             _answer(client, "502 Bad Gateway" if error.allowed else "403 Forbidden", str(error))
             return
@@ -152,12 +172,17 @@ class ProxyServer:
         self._join(client, server, b"", b"\r\n".join((*own, *kept)) + b"\r\n\r\n" + rest)
 
     def _serve_credential(
-        self, client: socket.socket, request: tuple[str, list[bytes], bytes], place: urls.Target, credential: Credential
+        self,
+        client: socket.socket,
+        command: Command,
+        request: tuple[str, list[bytes], bytes],
+        place: urls.Target,
+        credential: Credential,
     ) -> None:
         """Send a request over TLS, with the credential of its host."""
         target = replace(place, scheme="https", port=443 if place.port == 80 else place.port)
         try:
-            server = self._gate.connect_tls(target, credential, _own_address(client))
+            server = self._gate.connect_tls(target, credential, command)
         except UnreachedError as error:
             _answer(client, "502 Bad Gateway", str(error))
             return
@@ -171,20 +196,20 @@ class ProxyServer:
                 with self._lock:
                     self._open.discard(server)
 
-    def _serve_socks(self, client: socket.socket) -> None:
+    def _serve_socks(self, client: socket.socket, command: Command) -> None:
         _, methods = _read_exactly(client, 2)
         if 0 not in _read_exactly(client, methods):
             client.sendall(bytes([_SOCKS, _SOCKS_NO_METHOD]))
             return
         client.sendall(bytes([_SOCKS, 0]))
-        _, command, _, kind = _read_exactly(client, 4)
+        _, wanted, _, kind = _read_exactly(client, 4)
         host = _read_socks_host(client, kind)
         (port,) = struct.unpack("!H", _read_exactly(client, 2))
-        if command != _SOCKS_CONNECT or not host:
+        if wanted != _SOCKS_CONNECT or not host:
             client.sendall(_socks_answer(_SOCKS_UNSUPPORTED))
             return
         try:
-            server = self._gate.connect(f"https://{host}:{port}/", _own_address(client))
+            server = self._gate.connect(f"https://{host}:{port}/", command)
         except UnreachedError as error:
             client.sendall(_socks_answer(_SOCKS_UNREACHABLE if error.allowed else _SOCKS_DENIED))
             return
@@ -233,12 +258,6 @@ class _Way:
         if self._ended and not self._piece and not self.over:
             self.over = True
             self._target.shutdown(socket.SHUT_WR)
-
-
-def _own_address(client: socket.socket) -> str:
-    """The address of the proxy that one command alone has; empty where the client has used another."""
-    address = str(client.getsockname()[0])
-    return address if address.startswith(COMMAND_ADDRESSES) else ""
 
 
 def _read_head(client: socket.socket) -> tuple[bytes, bytes]:

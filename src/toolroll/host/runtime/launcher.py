@@ -94,6 +94,13 @@ class Sandbox(ABC):
         """A socket, of streams or datagrams, in the network that the commands of the group share; None for none."""
         return None
 
+    def find_command(self, connection: socket.socket) -> int:  # noqa: ARG002
+        """The command of the group that has connected to a socket of ours, by its first process; 0 for none.
+
+        A connection is asked about once.
+        """
+        return 0
+
     def set_resolver(self, address: str) -> None:  # noqa: B027 - most have no network of their own
         """Let the commands of the group ask the name server at this address of their network."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, PROC, RESOLVER, real
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.launcher import (
     AccessRules,
     ChildProcess,
@@ -27,6 +28,7 @@ from toolroll.host.runtime.launcher import (
     is_beneath,
     start_process,
 )
+from toolroll.host.runtime.socket_table import holds_socket
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.sandbox.mount_plan import (
     check_shown,
@@ -198,6 +200,16 @@ class Bubblewrap(Sandbox):
         shared = self._shared_network()
         return None if shared is None else shared.make_socket(self._kernel, family, 2 if datagrams else 1)
 
+    def find_command(self, connection: socket.socket) -> int:
+        shared = self._shared_network()
+        found = None if shared is None else shared.find_peer(self._kernel, connection)
+        view, inode = process_tree.view_processes(), 0 if found is None else found.inode
+        for pid in view.children(os.getpid()) if inode else ():
+            first = view.get(pid)
+            if first is not None and any(_holds(one, inode) for one in view.tree([first])):
+                return pid
+        return 0
+
     def set_resolver(self, address: str) -> None:
         self._resolver = address
 
@@ -308,6 +320,13 @@ def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
     if setsid is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "A terminal needs the program 'setsid' (util-linux). Leave out `tty`.")
     return [setsid, "-c", *argv]
+
+
+def _holds(pid: int, inode: int) -> bool:
+    try:
+        return holds_socket(pid, inode)
+    except PermissionError:  # it is of no command of ours
+        return False
 
 
 def _close_with(stack: ExitStack, fd: int) -> int:

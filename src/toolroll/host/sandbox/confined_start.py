@@ -148,6 +148,9 @@ class LandlockSandbox(Sandbox):
     def make_socket(self, family: int, *, datagrams: bool = False) -> socket.socket | None:
         return None if self._keeper is None or datagrams else self._keeper.loopback.make_socket(family)
 
+    def find_command(self, connection: socket.socket) -> int:
+        return 0 if self._keeper is None else self._keeper.find_command(connection)
+
     def dial(self, host: str, port: int) -> socket.socket | None:
         return None if self._keeper is None else self._keeper.loopback.dial(host, port)
 

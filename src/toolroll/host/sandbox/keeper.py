@@ -20,7 +20,7 @@ from functools import cache
 from weakref import WeakSet
 
 from toolroll.host.runtime import process_tree
-from toolroll.host.runtime.socket_table import all_listening
+from toolroll.host.runtime.socket_table import all_listening, socket_at
 from toolroll.host.sandbox.announced import Notice, receive
 from toolroll.host.sandbox.loopback import Loopback, socket_error
 from toolroll.host.sandbox.seccomp import SeccompFilter, install
@@ -28,6 +28,7 @@ from toolroll.host.sandbox.syscalls import Kernel, machine, run_apart
 
 CALLS = ("bind", "connect", "listen")
 _MOST_WAITING = 256
+_MOST_CLIENTS = 1024  # connections that a server of ours may not have taken yet
 _LONGEST_WAIT = 130.0  # seconds for a connection: about as long as the kernel tries
 _RETRY, _LOOK = 0.02, 1.0
 _MOST_A_SECOND = 2000  # calls: a flood of them must not take all of our time
@@ -93,6 +94,7 @@ class SocketKeeper:
         self.kernel = kernel
         self.names = {numbers[name]: name for name in CALLS}
         self._threads: WeakSet[threading.Thread] = WeakSet()
+        self._clients: dict[int, int] = {}  # by the inode of a socket that connects: the first process of its command
 
     def add(self, listener: int, pid: int, confine: Callable[[], None], forget: Callable[[], None]) -> None:
         """Serve the command whose calls are announced to this listener, a descriptor, which is closed in the end.
@@ -104,6 +106,17 @@ class SocketKeeper:
         thread = threading.Thread(target=serve, args=(forget,), name="toolroll sockets", daemon=True)
         thread.start()
         self._threads.add(thread)  # not before: a thread whose start was interrupted cannot be joined
+
+    def note_client(self, fd: int, pid: int) -> None:
+        """A command is about to connect this socket."""
+        self._clients[os.fstat(fd).st_ino] = pid
+        for inode in list(self._clients)[:-_MOST_CLIENTS]:
+            self._clients.pop(inode, None)
+
+    def find_command(self, connection: socket.socket) -> int:
+        """The first process of the command that has made this connection to a socket of ours; 0 for none."""
+        found = socket_at(connection.getpeername(), connection.getsockname())
+        return 0 if found is None or found.uid != os.geteuid() else self._clients.pop(found.inode, 0)
 
     def close(self) -> None:
         """Wait for the threads of commands that have ended; not for one that a call of its command holds up."""
@@ -215,6 +228,7 @@ class _CommandSockets:
                 raise OSError(error, os.strerror(error))
         else:
             with self.loopback.destination(wanted.name, wanted.notice.pid) as name:
+                self._keeper.note_client(wanted.fd, self._pid)
                 self._kernel.call("connect", wanted.fd, name, len(name))
         try:
             self.loopback.check_again(wanted.name)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, ChildProcess, start_process, wait_for
+from toolroll.host.runtime.socket_table import SOCK_DIAG, FoundSocket, socket_at
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
 
 _FOUR, _SIX = (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")
@@ -42,11 +43,40 @@ with socket.socket(fileno=0) as to, socket.socket(*map(int, sys.argv[1:])) as ma
 _SECONDS = 10.0  # for a small process of ours
 
 
-class Network:
+class _PeerLookup:
+    """Finds sockets in a network by both ends of a connection."""
+
+    def __init__(self) -> None:
+        self._asking = threading.Lock()
+        self._table: socket.socket | None = None
+
+    def find_peer(self, kernel: Kernel, connection: socket.socket) -> FoundSocket | None:
+        """The socket in the network that has connected to one of ours there; None if it is closed."""
+        with self._asking:
+            if self._table is None:
+                self._table = self.make_socket(kernel, socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG)
+            if self._table is None:
+                return None
+            return socket_at(connection.getpeername(), connection.getsockname(), self._table)
+
+    def make_socket(
+        self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0
+    ) -> socket.socket | None:
+        """A socket in the network; None when it is closed."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        with self._asking:
+            if self._table is not None:
+                self._table.close()
+
+
+class Network(_PeerLookup):
     """A network namespace. Processes in it stay there when it is closed."""
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
+        super().__init__()
         self._fd = run_apart(lambda: _make_network(kernel))
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, os.close, self._fd)
@@ -65,25 +95,28 @@ class Network:
         stack.enter_context(enter_network(kernel, shared))
         return ()
 
-    def make_socket(self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
-        """A socket in it; None when it is closed."""
+    def make_socket(
+        self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0
+    ) -> socket.socket | None:
 
         def make() -> socket.socket | None:
             with ExitStack() as stack:
-                return None if self.enter(kernel, stack) is None else socket.socket(family, kind)
+                return None if self.enter(kernel, stack) is None else socket.socket(family, kind, protocol)
 
         return run_apart(make)
 
     def close(self) -> None:
+        super().close()
         with self._lock:
             self._end()
 
 
-class UserNetwork:
+class UserNetwork(_PeerLookup):
     """The same for who is not root: a network in a user namespace, held by a process that waits for our end."""
 
     def __init__(self, bubblewrap: str) -> None:
         """OSError where none can be made."""
+        super().__init__()
         self._program = next((one for one in _ENTER if os.access(one, os.X_OK)), "")
         if not self._program:
             raise FileNotFoundError(_ENTER[0])
@@ -100,14 +133,15 @@ class UserNetwork:
             return None
         return (self._program, "--preserve-credentials", "--target", str(self._pid), "--user", "--net", "--")
 
-    def make_socket(self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
-        """A socket in it; None when it is closed."""
+    def make_socket(
+        self, kernel: Kernel, family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0
+    ) -> socket.socket | None:
         with ExitStack() as stack:
             words = self.enter(kernel, stack)
             if words is None:
                 return None
             ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
-            code = [sys.executable, "-I", "-S", "-c", _GIVE_SOCKET, str(int(family)), str(int(kind))]
+            code = [sys.executable, "-I", "-S", "-c", _GIVE_SOCKET, *map(str, map(int, (family, kind, protocol)))]
             process = start_process([*words, *code], "/", {}, (theirs.fileno(), DEVNULL, DEVNULL))
             theirs.close()
             ours.settimeout(_SECONDS)
@@ -119,6 +153,7 @@ class UserNetwork:
             return socket.socket(fileno=fds[0]) if fds else None
 
     def close(self) -> None:
+        super().close()
         self._end()
 
 

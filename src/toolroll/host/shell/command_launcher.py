@@ -121,8 +121,6 @@ class StartedCommand:
     """Its environment without what earlier commands have exported."""
     gate: HostGate | None = None
     """Knows which hosts commands were refused."""
-    proxy: str = ""
-    """The address of the proxy that only this command has, if it has one."""
     access: AccessRules | None = None
     """What it may reach."""
 
@@ -133,7 +131,7 @@ class StartedCommand:
 
     def refused(self) -> list[str]:
         """Which hosts commands were refused since it was started, in words."""
-        return [] if self.gate is None else self.gate.lines(self.at, self.proxy)
+        return [] if self.gate is None else self.gate.lines(self.at, self.running.pid)
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
@@ -249,7 +247,7 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            (first, proxy), began = self._first_environment(argv, writes), time.time()
+            first, began = self._first_environment(argv, writes), time.time()
             env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             # No export makes more readable.
             access = replace(self._access(given, self.temp(), writes, watched.guarded), programs=programs)
@@ -258,13 +256,15 @@ class CommandLauncher:
                 argv, sandbox=sandbox, access=access, cwd=folder, env=env, bounds=bounds, spill=self._spill, **how
             )
             self._running.add(running)
+            if self._network.gate is not None:
+                self._network.gate.begin(running.pid)
             watched.follow(running)
         except Exception:  # it was not started; of an interrupt the command's own thread knows more
             watched.end()
             raise
         finally:
             os.close(folder)
-        told = *watched.notes, given, self._network.gate, proxy, access
+        told = *watched.notes, given, self._network.gate, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 
     def dial(self, host: str, port: int) -> socket.socket | None:
@@ -424,16 +424,15 @@ class CommandLauncher:
             os.close(folder)
             raise
 
-    def _first_environment(self, argv: Sequence[str], writes: Writes) -> tuple[dict[str, str], str]:
-        """The variables of a command before what others have exported, and the address that its proxy has for it."""
+    def _first_environment(self, argv: Sequence[str], writes: Writes) -> dict[str, str]:
+        """The variables of a command before what others have exported."""
         self.temp()
         names: Mapping[str, str] = {}
         if writes == "workspace":
             if self._identity is None:
                 self._identity = find_identity(self._root, self._environ, self._launcher, argv)
             names = self._identity or NO_SETTINGS
-        first = {**self._env, **names}
-        return (first, "") if self._network.gate is None else self._network.mark(first)
+        return {**self._env, **names}
 
     def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
