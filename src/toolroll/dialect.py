@@ -225,8 +225,8 @@ class View:
             calls = {value: [{**call, one.name: value} for call in known] for value in schema["enum"]}
             kept = [value for value, made in calls.items() if all(map(reads, made))]
             known = [call for value in kept for call in calls[value]]
-            only_default = kept == [schema.get("default")]
-            looks[one.name] = replace(looks[one.name], schema={**look.schema, "enum": kept}, listed=not only_default)
+            chosen = one.required or len(kept) > 1
+            looks[one.name] = replace(looks[one.name], schema={**look.schema, "enum": kept}, listed=chosen)
         if not known:
             return None
         made = self._showing(looks, self.fixed)

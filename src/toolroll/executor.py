@@ -246,10 +246,12 @@ class Executor:
         return result
 
     def _describe(self, error: ToolError, view: View | None, bound: Mapping[str, Any], call: Call) -> Result:
-        message = error.message
+        message, wording = error.message, self._wording(call.tools)
         if view is None:  # before there is a view, all was said in the words of the dialect
-            return Result("error", message, error=Fault(error.code, message, error.details, error.suggest))
-        wording = self._wording(call.tools)
+            others = (one if one.name == call.name else wording.suggestion(one) for one in error.suggest)
+            return Result(
+                "error", message, error=Fault(error.code, message, error.details, tuple(filter(None, others)))
+            )
         message = wording.message(message, view)
         shown = (wording.suggestion(_with_paths(one, view, bound)) for one in error.suggest)
         suggest = tuple(one for one in shown if one is not None)

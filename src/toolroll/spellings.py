@@ -290,6 +290,30 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "maxoutputtokens": _idle,
     },
 }
+
+
+def _redirect_git(given: Mapping[str, Any]) -> None:
+    """Name the call that a git command line, or `checkout`, stands for."""
+    from toolroll.result import ErrorCode, Suggestion, ToolError
+
+    line = given.get("command")
+    if isinstance(line, str) and "action" not in given:
+        line = line.strip() if line.split()[:1] == ["git"] else f"git {line.strip()}"
+        message = "git takes no command line but `action`, as in action='status'. `bash` runs command lines."
+        raise ToolError(ErrorCode.VALIDATION, message, suggest=(Suggestion("bash", {"command": line}),))
+    if given.get("action") == "checkout":
+        name = given.get("name") or given.get("ref")
+        switch = {"action": "branch", "sub": "switch", "name": name} if name and not given.get("files") else None
+        restore = {**given, "action": "restore"} if given.get("files") else None
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            "There is no action 'checkout': `branch` with `sub` 'switch' and `name` changes the branch, `restore` with "
+            "`files` (and `ref`) takes files back.",
+            suggest=tuple(Suggestion("git", call) for call in (switch, restore) if call),
+        )
+
+
+_REDIRECTS: dict[str, Callable[[Mapping[str, Any]], None]] = {"git": _redirect_git}
 # Other harnesses' names of our tools, with the arguments that such a name stands for.
 _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     **dict.fromkeys(("readfile", "viewfile", "view", "openfile", "cat", "viewimage", "viewlinerange"), ("read", {})),
@@ -352,8 +376,13 @@ def read_call(name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> 
 
 
 def read_arguments(tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """The arguments that are left as they are, those that were read, in our spelling, and a note for each of these."""
+    """The arguments that are left as they are, those that were read, in our spelling, and a note for each of these.
+
+    ToolError for a call that another one says better, which it names.
+    """
     rules = _PARAMETERS.get(tool, {})
+    if tool in _REDIRECTS:
+        _REDIRECTS[tool](arguments)
     left = dict(arguments)
     read: dict[str, Any] = {}
     notes: list[str] = []

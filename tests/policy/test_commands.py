@@ -197,7 +197,7 @@ def test_the_parts_of_a_text():
             None,
             "cat $x",
             "ask",
-            "'cat $x' needs approval: with these words 'cat' is not certain to only read.",
+            "'cat $x' needs approval: this cat command may change something.",
             where="src",
         ),
     )
@@ -228,7 +228,7 @@ def test_a_client_of_the_web_is_refused_with_the_setting_that_allows_it():
         ("$x", "'$x' needs approval: the program is computed when it runs. Name the program plainly."),
         ("ls (", "'ls (' needs approval: it cannot be read as shell text."),
         ("ls \x1b[0m", "'ls \\x1b[0m' needs approval: it holds control characters or invisible ones."),
-        ("echo $(ls)", "'echo $(ls)' needs approval: with these words 'echo' is not certain to only read."),
+        ("echo $(ls)", "'echo $(ls)' needs approval: this echo command may change something."),
         (
             "for i in 1; do ls; done",
             "'for i in 1; do ls; done' does more than run plain commands, so it needs approval.",
@@ -444,7 +444,7 @@ def test_rules_of_the_user_come_first(text, decision):
 
 def test_the_reason_of_a_rule_is_told():
     rules = replace(STANDARD, user=(*OWN, Rule("deny", ("*",))))
-    reason = "A rule of the user says so for '*'."
+    reason = "Denied by a rule in toolroll.toml: *."
     assert judge("git push", rules).reason == "The user pushes."
     assert judge("ls", rules) == Judgement("deny", reason, (JudgedPart(("ls",), "ls", "deny", reason, by_rule=True),))
 

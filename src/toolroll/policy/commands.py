@@ -201,7 +201,8 @@ def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
         return _refused(command.text, row, command.literal)
     rule, maybe = find_user_rule(command, rules.user)
     if rule:
-        why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
+        did = "Denied by a rule" if rule.decision == "deny" else "Asked about by a rule"
+        why = rule.reason or f"{did} in toolroll.toml: {' '.join(rule.command)}."
         why = "" if rule.decision == "allow" else why
         return JudgedPart(command.literal, command.text, rule.decision, why, by_rule=True)
     if row := rules.ban(command) if command.sure and not ours else None:
@@ -228,7 +229,7 @@ def _why_ask(name: str | None, rules: CommandRules) -> str:
         return "the program is computed when it runs. Name the program plainly"
     row = rules.reader(name)
     if row and row.words is not is_version:
-        return f"with these words {name!r} is not certain to only read"
+        return f"this {name} command may change something"
     return f"{name!r} is not one of the read-only programs"
 
 

@@ -690,7 +690,7 @@ def test_stashes(kit, losing, repo, put):
         "Saved working directory and index state On main: half done\nOn branch main, 1 stashed"
     )
     assert (repo / "a.txt").read_text() == "one\n"
-    assert kit.call("git", {"action": "stash"}).text == "stash@{0} 2026-01-02 On main: half done"
+    assert kit.call("git", {"action": "stash", "sub": "list"}).text == "stash@{0} 2026-01-02 On main: half done"
     assert kit.call("git", {"action": "stash", "sub": "pop"}).text.startswith(
         "Took back stash@{0}.\nOn branch main\nNot"
     )
@@ -703,7 +703,9 @@ def test_stashes(kit, losing, repo, put):
     assert kit.call("git", {"action": "status"}).data["conflicts"] == [
         {"path": "a.txt", "kind": "conflict", "source": None}
     ]
-    assert kit.call("git", {"action": "commit", "message": "m"}).error.code == "Conflict"
+    assert "The stash is kept." in conflict.text
+    merging = kit.call("git", {"action": "commit", "message": "m"})
+    assert (merging.error.code, "stash" in merging.text) == ("Conflict", False)
     assert losing.call("git", {"action": "stash", "sub": "drop"}).text == "Dropped stash@{0}.\nNo stashes."
     assert kit.call("git", {"action": "stash", "sub": "pop"}).error.code == "NotFound"
 
@@ -757,11 +759,38 @@ def test_values_that_are_empty_are_not_given(kit, repo):
 def test_nothing_to_commit_is_told_with_what_there_is(kit, repo, put):
     put({"a.txt": "two\n"})
     result = kit.call("git", {"action": "commit", "message": "m"})
-    assert (result.status, result.data) == ("partial", {"commit": None, "files": []})
+    assert (result.ok, result.error.code) == (False, "Conflict")
     assert result.text == (
-        "Nothing was committed: nothing is staged.\nOn branch main\nNot staged:\n  M a.txt\n"
-        "Stage files with action `add` first."
+        "Nothing was committed: nothing is staged. Stage files with action `add` first.\nOn branch main\nNot staged:\n"
+        "  M a.txt"
     )
+
+
+def test_a_stash_without_a_sub_saves_as_git_does(open_kit, repo, put):
+    put({"a.txt": "two\n"})
+    saved = open_kit().call("git", {"action": "stash"})
+    assert (saved.ok, (repo / "a.txt").read_text(), run(repo, "stash", "list").count("\n")) == (True, "one\n", 1)
+    thinking = open_kit(mode="thinking")
+    assert thinking.call("git", {"action": "stash"}).error.code == "PermissionDenied"
+    assert thinking.call("git", {"action": "stash", "sub": "list"}).text.startswith("stash@{0} ")
+
+
+def test_gits_own_words_are_answered_with_the_call(open_kit, repo, put):
+    kit = open_kit()
+    put({"a.txt": "two\n"})
+    run(repo, "branch", "topic")
+    for arguments, text in (
+        ({"command": "status -s"}, " M a.txt"),
+        ({"command": "git log --oneline -1"}, "first"),
+        ({"action": "checkout", "files": ["a.txt"], "force": True}, "Restored from"),
+        ({"action": "checkout", "name": "topic"}, "Switched to branch 'topic'"),
+    ):
+        refused = kit.call("git", arguments)
+        (call,) = refused.error.suggest
+        assert text in kit.call(call.name, call.arguments).text, refused.text
+    plain = kit.call("git", {"action": "checkout"})
+    assert all(word in plain.text for word in ("`branch`", "`sub` 'switch'", "`restore`")), plain.text
+    assert open_kit(mode="thinking").call("git", {"command": "log"}).error.suggest == ()
 
 
 def test_before_the_first_commit(kit, ws, put):
@@ -912,7 +941,7 @@ READS = [
     {"action": "show"},
     {"action": "blame", "files": ["a.x"]},
     {"action": "branch"},
-    {"action": "stash"},
+    {"action": "stash", "sub": "list"},
 ]
 MERGES = [
     {"action": "merge", "ref": "other"},

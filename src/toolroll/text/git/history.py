@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from toolroll.result import Status
 from toolroll.text.git.changes import FileCounts, describe_total, parse_counts
 from toolroll.text.git.names import show_path, show_text
 
@@ -77,16 +76,13 @@ class ShownCommit:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """The new commit, or None when there was nothing to commit."""
+    """The new commit."""
 
-    commit: Commit | None
-    files: list[FileCounts] = field(default_factory=list)
+    commit: Commit
+    files: list[FileCounts]
     note: str = ""
-    status: Status = "success"
 
     def __str__(self) -> str:
-        if self.commit is None:
-            return "Nothing was committed: nothing is staged."
         return f"Committed {self.commit.line}\n{describe_total(self.files) if self.files else 'No changes.'}"
 
 

@@ -20,6 +20,12 @@ LISTING: frozenset[str] = frozenset({"branch", "stash", "tag", "worktree"})
 """Actions that only look when `sub` is "list"."""
 LOOKING: frozenset[str] = frozenset({"status", "diff", "log", "show", "blame", "conflicts"})
 
+
+def default_sub(action: str) -> Sub:
+    """What an action without a `sub` does, as git does it: list, or the only thing that it can."""
+    return "save" if action == "stash" else "list"
+
+
 _GLOB = re.compile(r"[*?\[]")
 
 

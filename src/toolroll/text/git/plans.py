@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git import conflicts, history, operations, remotes
 from toolroll.text.git.blame import Blame, parse_blame
 from toolroll.text.git.changes import Diff, parse_part
@@ -122,7 +123,8 @@ def _commit(asked: GitRequest) -> Plan:
     # Asked before: a commit that finds nothing to commit looks into submodules, by the settings in them.
     now = read_status(asked, (yield look_at_status(())))
     if not now.staged and not now.conflicts and now.ongoing != "merge":
-        return history.CommitResult(None, note=f"{now}\nStage files with action `add` first.", status="partial")
+        stage = "Stage files with action `add` first."
+        raise ToolError(ErrorCode.CONFLICT, f"Nothing was committed: nothing is staged. {stage}\n{now}")
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
     yield GitCommand((*words, f"--message={asked.message}"), changes=True)
     found = history.parse_shown_commit((yield GitCommand((*_show_words(asked), "HEAD", "--"))).out, asked.inside)

@@ -94,7 +94,7 @@ Conflict: '(?P<name>.*)' already exists\n?\Z
     There is something at {name!r} already. Take another folder.
 Conflict: CONFLICT \(|needs merge|unmerged files|[Mm]erge conflict
     There are conflicts. Action status lists the files: edit what stands between <<<<<<< and >>>>>>>, then `add`
-    them. A stash that was to be taken back is kept.
+    them.
 NotFound: is not a valid reference|No stash entries|log for '.*stash' only has
     There is no such stash. Action stash lists them.
 ValidationError: \Ausage: git\b
@@ -120,7 +120,7 @@ def explain(said: str, verb: str) -> ToolError:
     for pattern, code, message in _RULES:
         if found := pattern.search(said):
             name = next((value for value in found.groupdict().values() if value), "")
-            return ToolError(
-                code, message.format(name=", ".join(name.split("\n\t")).strip()), details={"git": words[:2000]}
-            )
+            kept = " The stash is kept." if verb == "stash" and code is ErrorCode.CONFLICT else ""
+            told = message.format(name=", ".join(name.split("\n\t")).strip()) + kept
+            return ToolError(code, told, details={"git": words[:2000]})
     return ToolError(ErrorCode.EXECUTION, f"git {verb} failed. {words[:2000] or 'It said nothing.'}")

@@ -39,7 +39,7 @@ class GitRequest:
         return not only_reads(self.action, self.sub)
 
 
-def only_reads(action: str, sub: str = "list") -> bool:
+def only_reads(action: str, sub: str) -> bool:
     """Whether a call of the git tool only looks."""
     return action in LOOKING or (action in LISTING and sub == "list")
 

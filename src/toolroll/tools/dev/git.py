@@ -9,7 +9,7 @@ from toolroll.host.context import Context
 from toolroll.policy.paths import components, find_protected
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.git.names import Action, Sub, pathspec
+from toolroll.text.git.names import Action, Sub, default_sub, pathspec
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ _MAX_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 def _looks(arguments: Mapping[str, Any]) -> bool:
     from toolroll.text.git.requests import only_reads
 
-    return only_reads(arguments["action"], arguments.get("sub", "list"))
+    action = arguments["action"]
+    return only_reads(action, arguments.get("sub") or default_sub(action))
 
 
 @tool(Effect.SHELL, rare=True, holds=True, looks=_looks)
@@ -33,11 +34,12 @@ def git(
     ref: Annotated[str | None, "Commit, branch, tag or a..b; to show a file, commit:path."] = None,
     message: Annotated[str | None, "Of a commit, stash, merge or tag."] = None,
     sub: Annotated[
-        Sub,
-        "Of branch: create, switch, delete; stash: save, pop, drop; tag, worktree: create, delete; merge, rebase, "
+        Sub | None,
+        "Of branch: list, create, switch, delete; stash: save (default), list, pop, drop; tag, worktree: list, create, "
+        "delete; merge, rebase, "
         "cherry-pick, revert: continue, skip, abort; reset: soft, hard; restore: staged; resolve: ours, theirs; "
         "pull: rebase; push: delete.",
-    ] = "list",
+    ] = None,
     name: Annotated[str | None, "Branch or tag."] = None,
     remote: Annotated[str | None, "Its name; that of the branch by default."] = None,
     content: Annotated[str | None, "The whole file, to resolve a conflict."] = None,
@@ -60,7 +62,9 @@ def git(
     everything = set(named) <= {"."} and not needs_files and not repository.prefix
     specs = () if everything else _pathspecs(repository, files or (".",))
     what = specs, named[0] if len(named) == 1 else "", ref, name, remote, message, content
-    asked = GitRequest(action, sub, *what, limit, lines, force, repository.prefix, repository.inside)
+    asked = GitRequest(
+        action, sub or default_sub(action), *what, limit, lines, force, repository.prefix, repository.inside
+    )
     return repository.run_plan(make_plan(asked))
 
 
