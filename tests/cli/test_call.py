@@ -56,7 +56,7 @@ CALLS = [
         "toolroll: Arguments are given as key=value, and 'a.txt' is not. Did you mean path=a.txt?\n",
     ),
     ("read path=a.txt limit=two", 2, "toolroll: limit must be an integer, not 'two'.\n"),
-    ("read '{path}'", 2, "toolroll: The JSON of the arguments cannot be read"),
+    ("read '{path}'", 2, "toolroll: The arguments are not valid JSON"),
     ("ls -C nowhere", 2, "Cannot open the workspace 'nowhere'"),
     ("ls -C a.txt", 2, "Cannot open the workspace 'a.txt': Not a directory."),
 ]

@@ -29,8 +29,9 @@ SOURCE = str(Path(toolroll.__file__).parents[1])
 # What a command could try, knowing everything but what it must not know. One line of JSON says what it got.
 ATTACK = r"""
 import http.client, json, os, re, socket, subprocess, sys
-folder, name, port, pid, id, digest, token, workspace = sys.argv[1:]
-answer = {"id": id, "digest": digest, "answer": "once", "reason": "", "arguments": None}
+folder, name, port, pid, started, id, digest, token, workspace = sys.argv[1:]
+process = {"id": name, "started": float(started)}
+answer = {"id": id, "digest": digest, "answer": "once", "reason": "", "arguments": None, "process": process}
 got = {}
 def attempt(what, action):
     try:
@@ -54,7 +55,7 @@ def over_the_socket():
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(5)
         one.connect(os.path.join(folder, name))
-        one.sendall(json.dumps({"id": 1, "method": "answer", "params": answer}).encode() + b"\n")
+        one.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "answer", "params": answer}).encode() + b"\n")
         return json.loads(one.makefile().readline())
 def memory():
     with open("/proc/" + pid + "/maps") as maps, open("/proc/" + pid + "/mem", "rb", 0) as mem:
@@ -97,6 +98,10 @@ class Question:
     def name(self) -> str:
         return self.control.hands.id
 
+    @property
+    def started(self) -> float:
+        return self.control.hands.started
+
 
 @contextmanager
 def waiting_call(ws: Path) -> Iterator[Question]:
@@ -133,7 +138,8 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console
 def test_the_page_answers_what_it_has_shown_and_nothing_else(console, ws):
     with waiting_call(ws) as question:
         [seen] = console.request(question.name, "approvals")["result"]["waiting"]
-        given = {"id": seen["id"], "answer": "once", "reason": "", "arguments": None}
+        process = {"id": question.name, "started": question.started}
+        given = {"id": seen["id"], "answer": "once", "reason": "", "arguments": None, "process": process}
         for digest in (None, "", "0" * 32, seen["digest"][:-1], seen["digest"].upper() + " ", [seen["digest"]]):
             state = console.request(question.name, "answer", **given, digest=digest)["result"]["state"]
             assert state == "changed"
@@ -154,7 +160,14 @@ def test_no_command_can_approve_itself(console, ws, tier):
     (ws / "attack.py").write_text(ATTACK)
     policy = Policy(sandbox=tier, network=True, readable=(SOURCE,))
     with waiting_call(ws) as question, Kit(ws, policy=policy) as kit:
-        given = (user_sockets.run_folder(), question.name, console.port, os.getpid(), question.shown.id)
+        given = (
+            user_sockets.run_folder(),
+            question.name,
+            console.port,
+            os.getpid(),
+            question.started,
+            question.shown.id,
+        )
         words = map(str, (sys.executable, "attack.py", *given, question.shown.digest, TOKEN, ws))
         result = kit.call("bash", {"command": f"PYTHONPATH={shlex.quote(SOURCE)} {shlex.join(words)}", "timeout": 60})
         waits = [one.id for one in question.control.approvals.all()] == [question.shown.id]

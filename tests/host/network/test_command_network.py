@@ -127,7 +127,9 @@ def test_a_command_is_not_told_what_a_job_was_refused(open_kit: Open, served: Se
 def test_an_answer_once_is_for_the_command_that_asked(open_kit: Open, served: Server) -> None:
     """A job that ran already, and a command that runs later, are asked about on their own."""
     asked = []
-    kit = open_kit(served.host, lambda request: (asked.append(request.arguments), "once")[1], hosts=(f"localhost:{served.port}",))
+    kit = open_kit(
+        served.host, lambda request: (asked.append(request.arguments), "once")[1], hosts=(f"localhost:{served.port}",)
+    )
     url = f"http://localhost:{served.port}"
     get = f"curl -s --noproxy '' -o /dev/null -w '%{{http_code}} ' {url}"
     wait = "until [ -e {} ]; do sleep 0.02; done"

@@ -76,8 +76,8 @@ def grep(
 
 
 def _form(path: str, output: Output) -> Output:
-    """A handle's name says nothing of what matches."""
-    return "content" if path.startswith(PREFIX) else output
+    """The list of files would name the handle alone: show its lines."""
+    return "content" if output == "files" and path.startswith(PREFIX) else output
 
 
 def _choose(ctx: Context, search: Search, named: tuple[str, ...], lenient: bool) -> Callable[..., GrepResult]:
