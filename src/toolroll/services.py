@@ -165,9 +165,8 @@ class Services:
         closing.callback(self.git.close)
         self.capture = _defer(closing, self._open_capture)
         self.journal.move_refs_back = self._move_refs_back
-        if has_records(self.state):
-            self.capture.recover()
-        self.recovered = [*self.journal.recover(), *self.git.recover()]
+        commands = self.capture.recover() if has_records(self.state) else []
+        self.recovered = [*commands, *self.journal.recover(), *self.git.recover()]
         warm = self._warm
         own_search = self._open_search
         self.search: Search = _defer(closing, own_search) if warm is None else warm.search

@@ -32,14 +32,15 @@ from toolroll.host.files.versions import digest
 from toolroll.host.files.walk import enter
 
 if TYPE_CHECKING:
-    from toolroll.host.files.journal.log import Blobs
+    from toolroll.host.files.journal.contents import Blobs
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
     from toolroll.policy.limits import Limits
 
 _FILE = "baseline"
-_VERSION = ("2", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
+_CHECKSUM = 16  # bytes before the saved ones
+_VERSION = ("3", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
 _SETTLED_NS = 20_000_000  # two changes within this time may carry the same timestamp
 _PACK_BYTES = 1 << 24  # of contents that are kept together
 _GIT = "@"  # before the name of an object that git has
@@ -258,7 +259,10 @@ class TreeBaseline:
         self._is_loaded = True
         with suppress(OSError, ValueError, EOFError, TypeError):
             with open(os.path.join(self._state.path, FOLDER, _FILE), "rb") as file:
-                version, *saved = marshal.loads(file.read())
+                checksum, saved_bytes = file.read(_CHECKSUM), file.read()
+            if checksum != _check(saved_bytes):  # damaged bytes may end the interpreter
+                return False
+            version, *saved = marshal.loads(saved_bytes)
             if version == _VERSION:
                 self._is_saved = True
                 self.listing, self._sources, self._attributes, pending, self._indexes, linked = saved
@@ -273,7 +277,8 @@ class TreeBaseline:
     def _save(self) -> None:
         more = list(self._pending), self._indexes, list(self._linked)
         saved = _VERSION, self.listing, self._sources, self._attributes, *more
-        self._state.put(FOLDER, _FILE, marshal.dumps(saved))
+        data = marshal.dumps(saved)
+        self._state.put(FOLDER, _FILE, _check(data) + data)
 
     def _take(self, changed: dict[str, Stamp | None]) -> None:
         """Look at changed files."""
@@ -412,6 +417,10 @@ def describe_folder(path: str, stamp: Stamp, listing: Listing, attributes: Mappi
 def token(stamp: Stamp) -> str:
     """What a file is known by in the journal where its content is not kept."""
     return unkept_content(stamp[2], stamp[3])
+
+
+def _check(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest()
 
 
 def _object_name(data: bytes) -> str:

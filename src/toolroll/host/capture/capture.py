@@ -239,13 +239,20 @@ class Capture:
             self._refs.take_moved()
             return done
 
-    def recover(self) -> None:
-        """Record what commands had changed whose kit was killed."""
+    def recover(self) -> list[str]:
+        """Record what commands had changed whose kit was killed; what of that is not known, each with the reason."""
+        unknown = []
         for left in left_records(self._state):
-            with suppress(OSError, ToolError):
-                if self._baseline.load():
-                    self._size = left.log_size
-                    self._flush(Writer(left.tool, left.session, left.message, left.title))
+            title = f"what {left.title!r} changed" if left is not None else "what a command changed"
+            try:
+                if left is None or not self._baseline.load():
+                    unknown.append(f"{title} before it was killed (its record is damaged)")
+                    continue
+                self._size = left.log_size
+                self._flush(Writer(left.tool, left.session, left.message, left.title))
+            except (OSError, ToolError) as error:
+                unknown.append(f"{title} before it was killed ({_describe(error)})")
+        return unknown
 
     def close(self) -> None:
         self._closed.set()

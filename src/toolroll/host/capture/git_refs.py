@@ -18,7 +18,7 @@ from toolroll.result import ToolError
 from toolroll.text.names import show_name
 
 if TYPE_CHECKING:
-    from toolroll.host.files.journal.log import Blobs
+    from toolroll.host.files.journal.contents import Blobs
     from toolroll.host.files.root import Root
 
 _GIT, _HEAD, _INDEX, _PACKED, _STASH = ".git", "HEAD", "index", "packed-refs", "refs/stash"

@@ -53,14 +53,18 @@ def drop_record(state: State, held: HeldRecord) -> None:
     os.close(held.fd)
 
 
-def left_records(state: State) -> Iterator[WriterRecord]:
-    """The records of processes that were killed; each is removed when the next one is asked for."""
+def left_records(state: State) -> Iterator[WriterRecord | None]:
+    """The records of processes that were killed, None for a damaged one; each is removed before the next one."""
     import fcntl
 
     for path in _record_paths(state):
-        with suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
+        with suppress(OSError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield msgspec.json.decode(file.read(), type=WriterRecord)
+            try:
+                record = msgspec.json.decode(file.read(), type=WriterRecord)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                record = None
+            yield record
             os.unlink(path)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic, python_syntax
 from toolroll.host.files.journal.entry import PathChange, check_kept
-from toolroll.host.files.journal.journal import Recorder
+from toolroll.host.files.journal.recorder import Recorder
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root

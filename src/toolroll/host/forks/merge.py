@@ -18,7 +18,7 @@ from toolroll.text import diff
 from toolroll.text.lines import list_some
 
 if TYPE_CHECKING:
-    from toolroll.host.files.journal.journal import Recorder
+    from toolroll.host.files.journal.recorder import Recorder
     from toolroll.host.files.openat import PathHandle
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.forks.fork import ForkChange

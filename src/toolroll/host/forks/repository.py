@@ -26,7 +26,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
-    from toolroll.host.files.journal.journal import Recorder
+    from toolroll.host.files.journal.recorder import Recorder
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.launcher import Launcher
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolroll.host.files.journal.entry import UNKNOWN
 from toolroll.host.files.journal.log import undone_numbers
 from toolroll.host.files.journal.points import CHECKPOINT
 from toolroll.host.knowledge.call_log import SAID, CallLog, LoggedCall
@@ -105,8 +106,8 @@ def _entry(one: JournalEntry, undone: bool, journal: Journal | None) -> Timeline
 
 
 def describe_note(entry: JournalEntry) -> str:
-    """The command that made an entry, or the name of a checkpoint, on one line; empty for other calls."""
-    return _one_line(str(entry.note.get(COMMAND) or entry.note.get(CHECKPOINT) or ""))
+    """The command that made an entry, the name of a checkpoint, or what is wrong, on one line; often empty."""
+    return _one_line(str(next((entry.note[one] for one in (COMMAND, CHECKPOINT, UNKNOWN) if one in entry.note), "")))
 
 
 def _command(arguments: str) -> str:

@@ -68,6 +68,7 @@ class State:
         self._held: int | None = None
         self._lock = threading.Lock()
         self._open: dict[str, int] = {}
+        self._deleted: list[int] = []  # descriptors that threads may still use
 
     @classmethod
     def of(cls, workspace: str) -> State:
@@ -111,6 +112,8 @@ class State:
     def folder(self, name: str) -> int:
         """A file descriptor of a folder of this name, created if missing. `close` closes it."""
         with self._lock:
+            if name in self._open and not os.fstat(self._open[name]).st_nlink:  # the state was deleted meanwhile
+                self._deleted.append(self._open.pop(name))
             if name not in self._open:
                 path = self.path
                 self._make()
@@ -129,6 +132,9 @@ class State:
     def _make(self) -> None:
         try:
             os.makedirs(self.path, mode=0o700, exist_ok=True)
+            if self._held is not None and not os.fstat(self._held).st_nlink:
+                os.close(self._held)
+                self._held = None
             self._hold()
         except OSError as error:
             what = f"toolroll cannot make its state folder {self.path!r} (XDG_STATE_HOME says where it is)"
@@ -150,10 +156,11 @@ class State:
 
     def close(self) -> None:
         with self._lock:
-            for fd in self._open.values():
+            for fd in (*self._open.values(), *self._deleted):
                 with contextlib.suppress(OSError):
                     os.close(fd)
             self._open.clear()
+            self._deleted.clear()
             if self._held is not None:
                 os.close(self._held)
                 self._held = None

@@ -202,7 +202,7 @@ def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
 DONE = """
 import os, sys
 from toolroll import Kit
-from toolroll.host.files.journal.log import PendingSteps
+from toolroll.host.files.journal.pending import PendingSteps
 PendingSteps.close = lambda self: os.kill(os.getpid(), 9)
 Kit(sys.argv[1], state_dir=sys.argv[2]).call("write", {"path": "a", "content": "new"})
 """
@@ -224,8 +224,8 @@ def test_a_call_that_is_an_entry_already_is_not_taken_back(tmp_path):
 HALFWAY = """
 import os, sys
 from toolroll import Kit
-from toolroll.host.files.journal import journal
-journal.put_state = lambda *_: os.kill(os.getpid(), 9)
+from toolroll.host.files.journal import recorder
+recorder.put_state = lambda *_: os.kill(os.getpid(), 9)
 Kit(sys.argv[1], state_dir=sys.argv[2]).call("undo")
 """
 
@@ -243,6 +243,83 @@ def test_a_folder_that_an_undo_had_opened_gets_its_mode_back_after_a_kill(tmp_pa
         assert (kit.recovered, (top / "d").stat().st_mode & 0o777, list(tree(top))) == ([], 0o555, ["d"])
         assert kit.call("undo").ok
     assert (top / "d/a").read_text() == "old"
+
+
+KILLED = """
+import os, sys
+from toolroll import Kit
+from toolroll.host.files import atomic
+put, count = atomic.Replacement.put, []
+def dies(self, check=None):
+    count.append(1)
+    if len(count) == 3:
+        os.kill(os.getpid(), 9)
+    return put(self, check)
+atomic.Replacement.put = dies
+Kit(sys.argv[1], state_dir=sys.argv[2]).call("multiedit", {"pattern": "*.txt", "find": "old", "replace": "new"})
+"""
+
+
+def put_pipe(top, state):
+    (top / "p0.txt").unlink()
+    os.mkfifo(top / "p0.txt")
+
+
+def lose_content(top, state):
+    (lost,) = (one for one in (state / "journal/blobs").iterdir() if one.read_bytes() == b"old 0")
+    lost.unlink()
+
+
+def garble_record(top, state):
+    (record,) = (one for one in (state / "journal/pending").iterdir() if one.stat().st_size)
+    lines = record.read_bytes().split(b"\n")
+    lines[1] = b"\0" * len(lines[1])
+    record.write_bytes(b"\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (put_pipe, "p0.txt (changed by others since)"),
+        (lose_content, "p0.txt (The journal no longer keeps that content; it is too old.)"),
+        (garble_record, "1 step of a killed call: the record is damaged"),
+    ],
+)
+def test_a_kit_opens_and_names_what_of_a_killed_call_stays(tmp_path, harm, said):
+    top, state = tmp_path / "ws", tmp_path / "state"
+    top.mkdir()
+    for number in range(4):
+        (top / f"p{number}.txt").write_text(f"old {number}")
+    assert subprocess.run([sys.executable, "-c", KILLED, top, state], check=False).returncode == -signal.SIGKILL
+    harm(top, state)
+    with Kit(top, state_dir=state) as kit:
+        assert kit.recovered == [said]
+        assert [(top / f"p{number}.txt").read_text() for number in range(1, 4)] == ["old 1", "old 2", "old 3"]
+    with Kit(top, state_dir=state) as kit:
+        assert kit.recovered == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can mount.")
+def test_a_killed_call_in_a_read_only_workspace_is_taken_back_later(tmp_path):
+    top, state = tmp_path / "ws", tmp_path / "state"
+    top.mkdir()
+    for number in range(4):
+        (top / f"p{number}.txt").write_text(f"old {number}")
+    plain = tree(top)
+    assert subprocess.run([sys.executable, "-c", KILLED, top, state], check=False).returncode == -signal.SIGKILL
+    if subprocess.run(["mount", "--bind", top, top], check=False).returncode:
+        pytest.skip("Nothing can be mounted here.")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", top], check=True)
+        with Kit(top, state_dir=state) as kit:
+            assert [one.partition(" (")[2] for one in kit.recovered] == [
+                "Read-only file system; the next start tries again)"
+            ] * len(kit.recovered)
+            assert len(kit.recovered) == 2
+    finally:
+        subprocess.run(["umount", top], check=True)
+    with Kit(top, state_dir=state) as kit:
+        assert (kit.recovered, tree(top)) == ([], plain)
 
 
 def test_no_more_is_undone_than_there_is(kit):
@@ -315,7 +392,7 @@ def test_steps_are_taken_back_the_last_first_where_nobody_changed_them(ws, tmp_p
             PathChange("old", PathState.of_file(b"old", 0o600), None),
         ]
         log.blobs.keep(b"old")
-        assert take_back(root, log, steps) == ["kept"]
+        assert take_back(root, log, steps) == (["kept (changed by others since)"], [])
     assert sorted(os.listdir(ws)) == ["back", "full", "kept", "link", "old"], "a folder with something in it stays"
     assert ((ws / "old").read_text(), stat.S_IMODE((ws / "old").stat().st_mode)) == ("old", 0o600)
     assert os.readlink(ws / "link") == "new"
@@ -562,4 +639,4 @@ def test_a_killed_call_in_a_root_that_is_missing_is_left_for_a_kit_that_has_it(w
     with Root(str(ws)) as root:
         left = Journal(root, state).recover()
         assert left == [f"{other} (open a kit with this root to take a killed call back)"]
-        assert ((ws / "a").exists(), (other / "a").exists(), len(list(log.cut_off()))) == (False, True, 1)
+        assert ((ws / "a").exists(), (other / "a").exists(), len(list(log.unfinished()))) == (False, True, 1)

@@ -1,14 +1,14 @@
 import os
 
-from toolroll.host.files.journal import log
+from toolroll.host.files.journal import contents as limits
+from toolroll.host.files.journal.contents import Blobs
 from toolroll.host.files.journal.entry import PathState
-from toolroll.host.files.journal.log import Blobs
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State
 
 
 def many(text):
-    contents = [f"{text} {number}".encode() for number in range(log._MANY)]
+    contents = [f"{text} {number}".encode() for number in range(limits._MANY)]
     return {digest(one).hex(): one for one in contents}
 
 
@@ -27,7 +27,7 @@ def test_many_contents_are_one_file_that_others_find_too(tmp_path):
 
 def test_a_large_content_may_differ_from_one_in_a_pack(tmp_path):
     state = State(str(tmp_path))
-    blobs, root = Blobs(state), os.urandom(log._LARGE)
+    blobs, root = Blobs(state), os.urandom(limits._LARGE)
     name = digest(root).hex()
     blobs.keep_many({**many("a"), name: root})
     changed = blobs.keep(root + b"more", like=(name, root))
@@ -40,7 +40,7 @@ def test_a_pack_goes_when_it_is_old_unless_something_in_it_is_needed(tmp_path, m
     blobs, old, new = Blobs(state), many("a"), many("b")
     blobs.keep_many(old)
     blobs.keep_many(new)
-    monkeypatch.setattr(log, "_MOST_BYTES", 0)
+    monkeypatch.setattr(limits, "_MOST_BYTES", 0)
     blobs.needed = lambda: {next(iter(new))}
     blobs.sweep()
     assert not any(blobs.keeps(PathState("file", 0o644, name)) for name in old)

@@ -19,7 +19,7 @@ from typing import IO
 from toolroll.host.files import atomic
 from toolroll.host.files.archive.pack import GIT, leads_out
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState, look
-from toolroll.host.files.journal.journal import Recorder
+from toolroll.host.files.journal.recorder import Recorder
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken

@@ -17,6 +17,8 @@ NOT_KEPT = "~"
 """The first character of a `content` that stands for size and time of a file whose content is not kept."""
 REFS = "refs"
 """In the note of an entry: what a command moved in the repository, by ref: what it was and what it is then."""
+UNKNOWN = "unknown"
+"""In the note of an entry: why it is not known what it changed, so that it cannot be undone."""
 NewFiles = Mapping[str, Mapping[str, tuple[int, int, int, int, int]]]
 """Files that a command made: by folder, whose path is empty or ends in a slash, and by name.
 
@@ -77,8 +79,8 @@ class JournalEntry:
 
     @property
     def has_effect(self) -> bool:
-        """Whether there is something to undo: files, or branches."""
-        return bool(self.changes or REFS in self.note)
+        """Whether there is something to undo: files, or branches, or what is not known."""
+        return bool(self.changes or REFS in self.note or UNKNOWN in self.note)
 
     def paths(self) -> list[str]:
         """Every path it touched."""
@@ -110,6 +112,11 @@ def check_kept(path: str, size: int) -> None:
             f"{path!r} is too large: {size} bytes. Of files over {MOST_KEPT} bytes nothing is kept to undo a change, "
             "so no tool changes them. Use a command.",
         )
+
+
+def is_kept_kind(mode: int) -> bool:
+    """Whether this is the st_mode of a file, a folder or a link."""
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
 def look(fd: int, name: str) -> tuple[PathState | None, bytes | None]:

@@ -5,32 +5,21 @@ Each step is written down before it is taken, and all steps of a call are taken 
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import Any
 
-from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import describe_effects, file_versions, net_effects
-from toolroll.host.files.journal.entry import REFS, JournalEntry, PathChange, PathState, look
-from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
+from toolroll.host.files.journal.entry import REFS, UNKNOWN, JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.log import JournalLog, mark_undone
 from toolroll.host.files.journal.points import CHECKPOINT, entries_after, find_point, left_by
+from toolroll.host.files.journal.recorder import Recorder
 from toolroll.host.files.journal.restore import (
-    is_folder,
-    is_removable,
     is_same_state,
     is_still,
-    link_again,
-    put_state,
-    remove_entry,
     take_back,
-    writable,
 )
-from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.dir_entries import open_dir
 from toolroll.host.runtime.state import State
@@ -38,222 +27,9 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.files.blame import TextVersion, blame_lines
 from toolroll.text.files.changes import Change
-from toolroll.text.lines import list_some
+from toolroll.text.lines import counted, list_some
 
 _LISTED = 10  # paths that an error names
-
-
-class Recorder:
-    """Records what a call does to the names and contents of the workspace."""
-
-    def __init__(self, log: JournalLog, pending: PendingSteps, root: Root) -> None:
-        self._log = log
-        self._pending = pending
-        self._root = root
-        self.folders = FolderSync()
-        self.changes: list[PathChange] = []
-        self._made: set[str] = set()
-        self.undoes: list[int] = []
-        self.lost: list[str] = []
-        """What an undo could not put back, because its content was not kept."""
-        self.note: dict[str, Any] = {}
-        self._aside: list[PathChange] = []
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Around steps that are taken back if the call fails or is killed, but that no undo takes back."""
-        start = len(self.changes)
-        yield
-        self._aside += self.changes[start:]
-        del self.changes[start:]
-
-    @contextmanager
-    def writing(
-        self,
-        place: PathHandle,
-        data: bytes,
-        before: bytes | None,
-        mode: int | None,
-        digests: tuple[bytes | None, bytes | None] = (None, None),
-    ) -> Iterator[None]:
-        """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
-        step = self.plan(place, data, before, mode, digests)
-        self.about_to(step)
-        yield
-        self.written(step, place.status())
-
-    def plan(
-        self,
-        place: PathHandle,
-        data: bytes,
-        before: bytes | None,
-        mode: int | None,
-        digests: tuple[bytes | None, bytes | None],
-    ) -> PathChange:
-        """The step that a write will be; what undoing it needs is kept."""
-        state = self._kept(place, before, digests[0])
-        known = state.mode if state is not None and state.kind == "file" else mode
-        like = (state.content, before) if state is not None and before is not None else None
-        kept = self._log.blobs.keep(data, digests[1], like)
-        return PathChange(place.path, state, PathState("file", known if known is not None else -1, kept))
-
-    def about_to(self, *steps: PathChange) -> None:
-        """Planned steps are going to be taken, in this order: they are taken back if we are killed."""
-        self._pending.about_to(*steps)
-
-    def written(self, step: PathChange, status: os.stat_result) -> None:
-        """A planned write was done, and this stands there now."""
-        if step.after is not None:
-            before, after = step.before, PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
-            if before is None or (before.kind, before.mode, before.content) != ("file", after.mode, after.content):
-                self.changes.append(PathChange(step.path, before, after))
-
-    @contextmanager
-    def setting_mode(self, place: PathHandle, mode: int) -> Iterator[None]:
-        """Around a change of a file's permissions."""
-        state = self._kept(place, None, None)
-        step = PathChange(place.path, state, None if state is None else replace(state, mode=mode))
-        self._pending.about_to(step)
-        yield
-        if step.after != step.before:
-            self.changes.append(step)
-
-    def setting_attributes(
-        self, place: PathHandle, before: Mapping[str, bytes], after: Mapping[str, bytes]
-    ) -> AbstractContextManager[None]:
-        """Around a change of the extended attributes of a file or folder."""
-        state, time_ns = self._kept(place, None, None), place.status().st_mtime_ns
-        if state is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
-        old, new = (replace(state, mtime_ns=time_ns, attributes=one) for one in (before, after))
-        return self._taking(PathChange(place.path, old, new))
-
-    def removing(self, fd: int, name: str, path: str) -> AbstractContextManager[None]:
-        """Around the removal of one file, link or empty folder."""
-        state, data = look(fd, name)
-        if data is not None:
-            self._log.blobs.keep(data)
-        return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
-
-    def making(self, place: PathHandle, state: PathState) -> AbstractContextManager[None]:
-        """Around the making of a folder or a link."""
-        return self._taking(PathChange(place.path, None, state))
-
-    def moving(self, old: PathHandle, new: PathHandle) -> AbstractContextManager[None]:
-        """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
-        state, _ = look(old.fd, old.name)
-        return self._taking(PathChange(new.path, None, state, source=old.path))
-
-    @contextmanager
-    def _taking(self, step: PathChange) -> Iterator[None]:
-        """Around one step, which is written down before it is taken."""
-        self._pending.about_to(step)
-        yield
-        self.changes.append(step)
-
-    def expect(self, parts: tuple[str, ...]) -> None:
-        """Before a place is made ready: the folders that are missing on the way to it will be made."""
-        missing: list[str] = []
-        for depth in range(len(parts) - 1, 0, -1):
-            path = "/".join(parts[:depth])
-            if path in self._made or path in self._root.others or is_folder(self._root, path):
-                break
-            missing.append(path)
-        for path in reversed(missing):
-            self._made.add(path)
-            step = PathChange(path, None, PathState("directory", -1))
-            self._pending.about_to(step)
-            self.changes.append(step)
-
-    def _kept(self, place: PathHandle, data: bytes | None, known: bytes | None) -> PathState | None:
-        if data is None:
-            state, data = look(place.fd, place.name)
-            if data is not None:
-                self._log.blobs.keep(data)
-        else:
-            state = PathState("file", stat.S_IMODE(place.status().st_mode), self._log.blobs.keep(data, known))
-        return _with_attributes(state, place.fd, place.name)
-
-    def roll_back(self) -> None:
-        """Take back everything, the last step first."""
-        steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
-        take_back(self._root, self._log, steps)
-
-    def contents(self) -> Iterator[tuple[str, bytes | None, bytes]]:
-        """Files that are new or got another content, as they were before this call and are now; not moved ones."""
-        for path, (before, after, origin) in net_effects(self.changes).items():
-            if origin or after is None or after.kind != "file" or (before and before.kind != "file"):
-                continue
-            if before is None or before.content != after.content:
-                try:
-                    old = self._log.blobs.content(before.content) if before else None
-                    yield path, old, self._log.blobs.content(after.content)
-                except ToolError:  # of what was moved here, or is too old, the content is not kept
-                    continue
-
-    def undo(self, steps: Sequence[PathChange]) -> None:
-        """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
-        for step in reversed(steps):
-            self._reverse(step)
-
-    def _prepare(self, parts: tuple[str, ...]) -> None:
-        self._root.trust.check_remove(parts)
-        self.expect(parts)
-
-    def _reverse(self, step: PathChange) -> None:
-        if step.source is not None:
-            with (
-                self._root.place_listed(step.path, check=self._root.trust.check_remove) as old,
-                self._root.place_listed(step.source, create=True, check=self._prepare) as new,
-                self.moving(old, new),
-            ):
-                os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
-            return
-        before = step.before
-        if before is not None and before.is_lost:
-            self.lost.append(step.path)
-            return
-        with (
-            self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self.opening(place),
-        ):
-            if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
-                self._remove_whole(place, step.after)
-            elif before is None:
-                if is_removable(place):
-                    with self.removing(place.fd, place.name, place.path):
-                        remove_entry(place)
-            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
-                with self.setting_mode(place, before.mode):
-                    put_state(place, before, b"")
-            elif before.kind == "file":
-                data = self._log.blobs.content(before.content)
-                with self.writing(place, data, None, before.mode):
-                    if not link_again(self._root, place, before):
-                        put_state(place, before, data)
-            else:
-                with self.making(place, before):
-                    put_state(place, before, b"")
-
-    @contextmanager
-    def opening(self, place: PathHandle) -> Iterator[None]:
-        """Let names in the folder of a place be changed; if we are killed meanwhile, its mode is put back too."""
-        mode, folder = stat.S_IMODE(os.fstat(place.fd).st_mode), place.path.rpartition("/")[0]
-        if folder and mode & stat.S_IRWXU != stat.S_IRWXU:
-            opened = PathState("directory", mode | stat.S_IRWXU)
-            self._pending.about_to(PathChange(folder, PathState("directory", mode), opened))
-        with writable(place.fd):
-            yield
-
-    def _remove_whole(self, place: PathHandle, state: PathState) -> None:
-        """Remove what a command had made, of which nothing is kept."""
-        with self._taking(PathChange(place.path, state, None)):
-            if stat.S_ISDIR(place.mode()):
-                import shutil  # it loads the compression libraries
-
-                shutil.rmtree(place.name, dir_fd=place.fd)
-            elif place.mode():
-                os.unlink(place.name, dir_fd=place.fd)
 
 
 class Journal:
@@ -300,20 +76,27 @@ class Journal:
         return self._log.newest_first()
 
     def recover(self) -> list[str]:
-        """Take back what calls that were killed had begun; the paths that others have changed since.
+        """Take back what calls that were killed had begun; the paths that stay as they are, each with the reason.
 
         A call in a further root that this workspace does not have is left for a kit that has it.
         """
-        left = []
-        for call, name in self._log.cut_off():
+        said = []
+        for call, name in self._log.unfinished():
             used = {path.split("/", 1)[0] for step in call.steps for path in (step.path, step.source) if path}
             missing = [path for one, path in call.others.items() if one in used and self._others.get(one) != path]
             if missing:
-                left += [f"{path} (open a kit with this root to take a killed call back)" for path in missing]
+                said += [f"{path} (open a kit with this root to take a killed call back)" for path in missing]
                 continue
-            left += take_back(self._root, self._log, call.steps)
-            self._log.forget(name)
-        return left
+            left, failed = take_back(self._root, self._log, call.steps)
+            said += left
+            if call.damaged:
+                said.append(f"{counted(call.damaged, 'step')} of a killed call: the record is damaged")
+            if failed:
+                self._log.pending.keep(name, call._replace(steps=failed))
+            else:
+                self._log.pending.forget(name)
+            self._log.cut_torn_line()
+        return said
 
     @property
     def _others(self) -> dict[str, str]:
@@ -321,20 +104,26 @@ class Journal:
 
     def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""
-        entries = self.entries()
-        gone = undone_numbers(entries)
-        if number is not None:
-            found = [one for one in entries if one.number == number and number not in gone]
-        else:
-            standing = [one for one in entries if one.has_effect and not one.undoes and one.number not in gone]
-            touching = [one for one in reversed(standing) if path is None or _touches(one, path)]
-            found = touching[:steps]
+        found: list[JournalEntry] = []
+        for entry, is_undone in mark_undone(self.newest_first()):
+            if number is not None:
+                if entry.number <= number:
+                    found = [entry] if entry.number == number and not is_undone else []
+                    break
+            elif path is None and UNKNOWN in entry.note and not is_undone:
+                raise _unknown(entry)
+            elif entry.has_effect and not entry.undoes and not is_undone and (path is None or _touches(entry, path)):
+                found.append(entry)
+                if len(found) == steps:
+                    break
         if not found or (number is None and len(found) < steps):
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
+        if UNKNOWN in entry.note:
+            raise _unknown(entry)
         left = {path: (change, *self._is_as_left(path, change)) for path, (_, change) in left_by([entry]).items()}
         overtaken = {path: (change, data) for path, (change, same, data) in left.items() if not same}
         if overtaken:
@@ -378,6 +167,7 @@ class Journal:
                 "Move aside what others changed; `partial` leaves alone what is not kept.\n" + "\n".join(refused),
                 details={"refused": refused},
             )
+        chosen = [entry for entry in chosen if UNKNOWN not in entry.note]
         for entry in chosen:
             self.undo(entry, recorder)
         return chosen, entries[-1].number if entries else 0
@@ -389,11 +179,13 @@ class Journal:
         return chosen, self._refusals(chosen, partial=False)
 
     def _refusals(self, chosen: Sequence[JournalEntry], *, partial: bool) -> list[str]:
+        unknown = [f"entry {one.number}, {one.tool} ({one.note[UNKNOWN]})" for one in chosen if UNKNOWN in one.note]
         refused = [
             f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
             for path, (entry, change) in left_by(chosen[::-1]).items()
             if not self._is_as_left(path, change)[0]
         ]
+        refused += [] if partial else unknown
         return refused + [
             f"{change.path!r} (its content before entry {entry.number}, {entry.tool}, is not kept)"
             for entry in chosen
@@ -454,19 +246,18 @@ class Journal:
         )
 
 
-def _with_attributes(state: PathState | None, folder: int, name: str) -> PathState | None:
-    """The state of what has a name in an open folder, with its time and its extended attributes if it has any."""
-    if state is None or state.kind == "link":
-        return state
-    attributes = read_attributes(f"/proc/self/fd/{folder}/{name}")
-    if not attributes:
-        return state
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return replace(state, mtime_ns=status.st_mtime_ns, attributes=attributes)
-
-
 def _nothing_to_do() -> None:
     """There are no jobs that write."""
+
+
+def _unknown(entry: JournalEntry) -> ToolError:
+    """The error for an undo of an entry of which it is not known what it changed."""
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"Entry {entry.number} ({entry.tool}) cannot be undone: {entry.note[UNKNOWN]}. "
+        "Look at the files. To undo an older change, name its entry or its path.",
+        details={"entry": entry.number},
+    )
 
 
 def _nothing(what: str, found: int, number: int | None) -> ToolError:

@@ -82,7 +82,7 @@ class ContentPacks:
             with suppress(OSError, msgspec.DecodeError), open(self._open(pack), "rb") as file:
                 end = os.fstat(file.fileno()).st_size - _TAIL
                 size = int.from_bytes(os.pread(file.fileno(), _TAIL, end), "little")
-                listed = os.pread(file.fileno(), size, end - size)
+                listed = os.pread(file.fileno(), size, end - size) if size <= end else b""
                 self._indexes[pack] = msgspec.msgpack.decode(listed, type=dict[str, tuple[int, int]])
 
     def _open(self, pack: str) -> int:

@@ -6,38 +6,63 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from toolroll.host.files import atomic
-from toolroll.host.files.journal.entry import PathChange, PathState, look, unkept_content
+from toolroll.host.files.journal.entry import PathChange, PathState, is_kept_kind, look, unkept_content
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
 
 
-def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
-    """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
-    left = []
+class TakenBack(NamedTuple):
+    """What became of steps that were to be undone without recording it."""
+
+    left: list[str]
+    """Each path that stays as it is, with the reason."""
+    failed: list[PathChange]
+    """The steps that may succeed later, oldest first."""
+
+
+def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> TakenBack:
+    """Undo steps without recording it, the last first. What others have changed since is left alone."""
+    left, failed = list[str](), list[PathChange]()
     for step in reversed(steps):
-        if step.source is not None:
-            _move_back(root, step)
-            continue
         try:
-            place = root.place_listed(step.path, create=step.before is not None)
-        except FileNotFoundError:
-            continue
-        with place, writable(place.fd):
-            now, _ = look(place.fd, place.name)
-            if is_same_state(now, step.before) and not (step.before is not None and step.before.mtime_ns):
-                continue
-            if not _is_halfway(now, step):
-                left.append(step.path)
-            elif step.before is None:
-                remove_entry(place)
-            else:
-                data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
-                put_state(place, step.before, data)
-    return left
+            if not _take_back(root, log, step):
+                left.append(f"{step.path} (changed by others since)")
+        except ToolError as error:
+            left.append(f"{step.path} ({error.message})")
+        except OSError as error:
+            left.append(f"{step.path} ({error.strerror}; the next start tries again)")
+            failed.insert(0, step)
+    return TakenBack(left, failed)
+
+
+def _take_back(root: Root, log: JournalLog, step: PathChange) -> bool:
+    """Undo one step; False if something else is there."""
+    if step.source is not None:
+        _move_back(root, step)
+        return True
+    try:
+        place = root.place_listed(step.path, create=step.before is not None)
+    except FileNotFoundError:
+        return True
+    with place, writable(place.fd):
+        if place.mode() and not is_kept_kind(place.mode()):
+            return False
+        now, _ = look(place.fd, place.name)
+        if is_same_state(now, step.before) and not (step.before is not None and step.before.mtime_ns):
+            return True
+        if not _is_halfway(now, step):
+            return False
+        if step.before is None:
+            remove_entry(place)
+        else:
+            data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
+            put_state(place, step.before, data)
+        return True
 
 
 def is_same_state(now: PathState | None, known: PathState | None) -> bool:
