@@ -119,6 +119,17 @@ def test_only_the_host_touches_the_world(trees):
     assert broken(trees, find_impure_imports, pure) == {}
 
 
+def test_one_module_writes_to_the_terminal(trees):
+    """What the command line prints may hold text of others: `screen.write` escapes it."""
+
+    def writes(_, tree):
+        return [name for name, _ in calls(tree) if name == "print" or name.endswith(("stdout.write", "stderr.write"))]
+
+    own = [SOURCE / "cli" / name for name in ("__init__.py", "screen.py", "completion.py")]  # the others: fixed texts
+    line = [module for module in MODULES if "cli" in module.relative_to(SOURCE).parts and module not in own]
+    assert broken(trees, writes, line) == {}
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -26,6 +26,16 @@ def test_the_oldest_calls_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.text_of(1)
 
 
+def test_the_calls_since_a_number_and_those_that_still_run() -> None:
+    calls = LiveCalls()
+    slow = calls.begin(Call(name="bash"), {})
+    for text in "ab":
+        make_call(calls, text)
+    assert [one.seq for one in calls.all(2)] == [1, 3]
+    slow(Result("success", "late"), 1.0)
+    assert [one.seq for one in calls.all(2)] == [3]
+
+
 def test_long_texts_are_kept_as_long_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_CHARS", 2_500)
     calls = LiveCalls()

@@ -213,6 +213,25 @@ def test_an_answer_that_is_none(
     assert (said["state"], why in said["why"], asked.done()) == (state, True, False)
 
 
+@pytest.mark.parametrize("word", ["session", "always"])
+def test_a_request_that_is_asked_each_time_is_allowed_only_once(
+    client: ControlClient, server: ControlServer, word: str
+) -> None:
+    def cannot(_withdrawn: CancelToken) -> Answer:
+        raise CannotAskError("no")
+
+    request = ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "needs approval")
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(server.approvals.ask, request, CancelToken(), asker=cannot, notice=lambda _id: None)
+        until(lambda: client.request("approvals")["waiting"])
+        said = send_answer(client, answer=word)
+        assert (said["state"], said["why"]) == ("refused", "This request can be allowed only once.")
+        changed = send_answer(client, answer="once", arguments={"path": "b"})
+        assert (changed["state"], asked.done()) == ("refused", False)
+        assert send_answer(client, answer="once")["state"] == "applied"
+        assert asked.result(10) == "once"
+
+
 def test_who_subscribes_is_shown_what_waits_and_what_no_longer_does(
     client: ControlClient, server: ControlServer
 ) -> None:

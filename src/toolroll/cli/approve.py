@@ -47,15 +47,17 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> int:
         screen.show_json([{name: one[name] for name in ("id", "tool", "text", "diff", "asked")} for one in found])
         return 0
     for one in found:
-        print(f"{one['id']}  {one['title']}")
-    print("Answer with: toolroll approve ID once|session|always|no" if found else "Nothing waits for an answer here.")
+        screen.write(f"{one['id']}  {one['title']}")
+    screen.write(
+        "Answer with: toolroll approve ID once|session|always|no" if found else "Nothing waits for an answer here."
+    )
     return 0
 
 
 def _show(request: dict[str, Any]) -> None:
-    print(request["text"])
+    screen.write(request["text"])
     if request["diff"]:
-        print()
+        screen.write()
         screen.show(request["diff"], diff=True)
 
 
@@ -66,7 +68,7 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
     asked: set[str] = set()
     followed: set[str] = set()
     if args.watch:
-        print("Waiting for requests. Ctrl-C ends this, and declines nothing.")
+        screen.write("Waiting for requests. Ctrl-C ends this, and declines nothing.")
     while True:
         if args.watch:
             _follow(args, followed, held)
@@ -74,19 +76,19 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
         while new := next(((id, *one) for id, one in _find(args).items() if id not in asked), None):
             id, process, one = new
             asked.add(id)
-            print()
+            screen.write()
             _show(one)
-            print()
+            screen.write()
             choices = CHOICES if one["lasting"] else CHOICES_ONCE
             while (typed := screen.ask_line(choices, sys.stdin, sys.stdout)) and (given := parse_answer(typed)) is None:
                 pass
             if not typed:  # Ctrl-D
-                print()
+                screen.write()
                 return 0
             _answer(process, one, "once" if given is True else "no" if given is False else str(given), "")
         if not args.watch:
             if not asked:
-                print("Nothing waits for an answer here. --watch waits for requests.")
+                screen.write("Nothing waits for an answer here. --watch waits for requests.")
             return 0
         time.sleep(_LOOK_S)
 
@@ -101,7 +103,7 @@ def _answer(process: dict[str, Any], request: dict[str, Any], word: str, reason:
     except OSError:
         found = {"state": "gone", "why": "The process that asked has ended: nothing took the answer."}
     if found["state"] == "applied":
-        print(f"{request['id']}: {'declined' if word == 'no' else 'allowed'}.")
+        screen.write(f"{request['id']}: {'declined' if word == 'no' else 'allowed'}.")
         return 0
     screen.complain(found["why"])
     return 1

@@ -27,7 +27,7 @@ from toolroll.cli.options import (
     open_kit,
     repeat_options,
 )
-from toolroll.cli.screen import coloured, complain, show, show_json, visible
+from toolroll.cli.screen import coloured, complain, show, show_json, write
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
         entry = kit.entry(args.tool)
         if args.help and entry:
-            print(describe(entry))
+            write(describe(entry))
             return 0
         given = arguments.parse_arguments(args.arguments, entry.schema if entry else {})
         result = _call(kit, args, given, approver)
@@ -157,8 +157,7 @@ def _show(result: Result, args: Namespace, kit: Kit) -> None:
         return
     complain(result.text, str(result.error.code))
     for suggestion in result.error.suggest:
-        command = visible(_command(suggestion, args, kit), sys.stderr)
-        print(coloured(f"  try: {command}", "dim", sys.stderr), file=sys.stderr)
+        write(coloured(f"  try: {_command(suggestion, args, kit)}", "dim", sys.stderr), to=sys.stderr)
 
 
 def _command(suggestion: Suggestion, args: Namespace, kit: Kit) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from toolroll.cli.command import Command, Option, UsageError
 from toolroll.cli.options import WORKSPACE, open_kit
+from toolroll.cli.screen import write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,7 +24,7 @@ def run(args: Namespace) -> int:
     with open_kit(args) as kit:
         if args.svg is None:
             result = kit.call("repo_map", {"path": path, "query": args.query or ""})
-            print(result.text)
+            write(result.text)
             return 0 if result.ok else 1
         ctx = kit.context()
         if ctx.structure.is_file(path):
@@ -35,11 +35,11 @@ def run(args: Namespace) -> int:
             with ctx.repo_maps.build(path, ctx.token, ctx.progress) as built:
                 left, picture = built.left, "" if built.left else draw_map(built, name)
     if args.svg == "-":
-        sys.stdout.write(picture)
+        write(picture, end="")
     else:
         with open(args.svg, "w", encoding="utf-8") as file:
             file.write(picture)
-        print(f"Wrote {args.svg}.")
+        write(f"Wrote {args.svg}.")
     return 0
 
 

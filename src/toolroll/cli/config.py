@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
         raise UsageError("This workspace suggests no settings.")
     if suggestion is not None and (accept := _decide(args, suggestion)) is not None:
         answer_suggestion(args.workspace, suggestion, accept=accept)
-        print("Accepted: these settings hold here from now on." if accept else "Declined.", file=sys.stderr)
+        screen.write("Accepted: these settings hold here from now on." if accept else "Declined.", to=sys.stderr)
     return 0
 
 
@@ -51,13 +51,15 @@ def _decide(args: Namespace, suggestion: WorkspaceSuggestion) -> bool | None:
         return bool(args.accept)
     if args.json:
         return None
-    print("\nThis workspace suggests:" if not suggestion.answered else "\nThis workspace suggests, and you answered:")
+    screen.write(
+        "\nThis workspace suggests:" if not suggestion.answered else "\nThis workspace suggests, and you answered:"
+    )
     for key, value in suggestion.values.items():
-        print(f"  {escape_line(key)} = {show_value(value)}")
+        screen.write(f"  {escape_line(key)} = {show_value(value)}")
     if suggestion.answered:
         return None
     if not sys.stdin.isatty():
-        print("To answer: toolroll config --accept, or --decline.")
+        screen.write("To answer: toolroll config --accept, or --decline.")
         return None
     typed = screen.ask_line("Use these settings in this workspace? [y/N] ", sys.stdin, sys.stdout)
     return (typed or "").strip().lower() in ("y", "yes")

@@ -60,12 +60,11 @@ def _show(facts: list[Fact], healthy: bool) -> None:
     for fact in facts:
         if fact.section != section:
             section = fact.section
-            print(screen.coloured(section, "bold", sys.stdout))
+            screen.write(screen.coloured(section, "bold", sys.stdout))
         word, colour = _mark(fact)
-        detail = screen.visible(fact.detail, sys.stdout)
         hint = screen.coloured(f"; to add it: {fact.hint}", "dim", sys.stdout) if fact.hint else ""
-        print(f"  {screen.coloured(word, colour, sys.stdout)}  {fact.name:<{width}}  {detail}{hint}")
-    print("\nAll requirements are met." if healthy else "\nA requirement is missing.")
+        screen.write("  ", screen.coloured(word, colour, sys.stdout), f"  {fact.name:<{width}}  {fact.detail}", hint)
+    screen.write("\nAll requirements are met." if healthy else "\nA requirement is missing.")
 
 
 def _mark(fact: Fact) -> tuple[str, str]:

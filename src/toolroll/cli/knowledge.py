@@ -48,9 +48,8 @@ def run_models(args: Namespace) -> int:
         screen.show_json(rows)
     else:
         for row in rows:
-            print(
-                f"{row['name']}  {row['about']}\n  {row['state']}", *([row["path"]] if row["bytes"] else []), sep="\n  "
-            )
+            where = f"\n  {row['path']}" if row["bytes"] else ""
+            screen.write(f"{row['name']}  {row['about']}\n  {row['state']}{where}")
     return 0
 
 
@@ -79,7 +78,7 @@ def _embed(args: Namespace) -> int:
             return 1
         held = library.stats()
     pieces, documents = counted(held.pieces, "passage"), counted(held.documents, "document")
-    print(f"Every passage has a vector: {pieces} of {documents}.")
+    screen.write(f"Every passage has a vector: {pieces} of {documents}.")
     return 0
 
 
@@ -99,7 +98,7 @@ def _show_progress() -> Progress:
         bar = "#" * round(30 * done / total)
         end = "\n" if done >= total or not terminal else ""
         text = f"[{bar:<30}] {done:.0f} of {total:.0f} {note}, {rest:.0f} s left"
-        print(f"\r{text}\x1b[K" if terminal else text, end=end, file=sys.stderr, flush=True)
+        screen.write(screen.CLEAR if terminal else "", text, end=end, to=sys.stderr, flush=True)
 
     return show
 
@@ -163,7 +162,7 @@ def run_memory(args: Namespace) -> int:
         except ToolError as error:
             screen.complain(error.message)
             return 1
-    print(f"{added} added, {changed} changed, {removed} removed.")
+    screen.write(f"{added} added, {changed} changed, {removed} removed.")
     return 0
 
 

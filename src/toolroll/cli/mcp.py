@@ -22,6 +22,7 @@ from toolroll.cli.options import (
     parse_port,
     read_settings,
 )
+from toolroll.cli.screen import write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -89,7 +90,7 @@ def _serve_stdio(args: Namespace) -> int:
     from toolroll.mcp import stdio
 
     if sys.stdin.isatty():
-        print("toolroll mcp: waiting for an MCP client on stdin (JSON); Ctrl-D ends it. See --help.", file=sys.stderr)
+        write("toolroll mcp: waiting for an MCP client on stdin (JSON); Ctrl-D ends it. See --help.", to=sys.stderr)
     wait_for_root = args.roots or not args.workspace
     backend = _make_backend(args, wait_for_root=wait_for_root)
     if args.folders:

@@ -1,4 +1,4 @@
-"""Output for people and programs. rich is imported only for a table on a terminal."""
+"""Output for people and programs: the one writer. rich is imported only for a table on a terminal."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from toolroll.text.escape import escape_json, escape_text
+
 if TYPE_CHECKING:
     from toolroll.agent.approval import ApprovalPrompt
     from toolroll.host.runtime.cancellation import CancelToken
 
-# Tabs and line ends stay; other control characters could control the terminal.
-_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _EARLY_S = 0.5  # after the last row of a question: a key that is pressed sooner is dropped
 _MIN_WIDTH = 5  # of a column
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
+_CLEAR_LINE = "\r\x1b[K"
+
+
+class Styled(str):
+    """A text without control characters but our own: `write` leaves it as it is."""
+
+    __slots__ = ()
+
+
+CLEAR = Styled(_CLEAR_LINE)
+"""Clears the line of a terminal that the cursor is in."""
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -31,32 +42,39 @@ def has_colours(stream: TextIO) -> bool:
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def coloured(text: str, colour: str, stream: TextIO) -> str:
+def coloured(text: str, colour: str, stream: TextIO) -> Styled:
     """The text in this colour, if the stream has colours."""
-    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and has_colours(stream) else text
+    text = visible(text, stream)
+    return Styled(f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and has_colours(stream) else text)
 
 
 def visible(text: str, stream: TextIO) -> str:
-    """The text for a stream: on a terminal, control characters are escaped."""
-    return text.translate(_VISIBLE) if is_terminal(stream) else text
+    """The text for a stream: on a terminal, what could control it, hide or reorder text is escaped."""
+    return text if isinstance(text, Styled) or not is_terminal(stream) else escape_text(text)
+
+
+def write(*pieces: str, to: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Write a line of text to stdout or another stream, in one piece: several threads may do so."""
+    stream = sys.stdout if to is None else to
+    stream.write("".join(visible(one, stream) for one in pieces) + end)
+    if flush:
+        stream.flush()
 
 
 def show(text: str, *, diff: bool = False) -> None:
     """Write a tool's text to stdout, with colours for a diff."""
-    text = visible(text, sys.stdout)
-    if diff and has_colours(sys.stdout):
-        text = "\n".join(colour_diff(line, sys.stdout) for line in text.split("\n"))
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    text = text.removesuffix("\n")
+    write(Styled("\n".join(colour_diff(line, sys.stdout) for line in text.split("\n"))) if diff else text)
 
 
-def colour_diff(line: str, stream: TextIO) -> str:
+def colour_diff(line: str, stream: TextIO) -> Styled:
     """A line of a diff in its colour, if the stream has colours."""
     return coloured(line, _DIFF.get(line[:1], ""), stream)
 
 
 def complain(text: str, label: str = "toolroll") -> None:
-    """Write a message to stderr, in one piece: several threads may do so."""
-    sys.stderr.write(f"{coloured(label + ':', 'red', sys.stderr)} {visible(text, sys.stderr)}\n")
+    """Write a message to stderr."""
+    write(coloured(label + ":", "red", sys.stderr), " ", text, to=sys.stderr)
 
 
 def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: TextIO) -> str:
@@ -64,12 +82,12 @@ def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: T
     from toolroll.host.approval.request import CannotAskError
 
     title, _, rest = prompt.text.partition("\n")
-    print(f"\n{coloured(visible(title, stderr), 'yellow', stderr)}\n{visible(rest, stderr)}", file=stderr)
-    for line in visible(prompt.diff, stderr).split("\n") if prompt.diff else ():
-        print(colour_diff(line, stderr), file=stderr)
+    write("\n", coloured(title, "yellow", stderr), "\n", rest, to=stderr)
+    for line in prompt.diff.split("\n") if prompt.diff else ():
+        write(colour_diff(line, stderr), to=stderr)
     typed = ask_line(prompt.choices, stdin, stderr, lambda: withdrawn.cancelled)
     if typed is None:
-        print("\nIt was answered elsewhere, or its call has ended.", file=stderr)
+        write("\nIt was answered elsewhere, or its call has ended.", to=stderr)
         raise CannotAskError("it was answered elsewhere")
     if not typed:
         raise CannotAskError("the terminal was closed")
@@ -89,10 +107,10 @@ def ask_line(
     from toolroll.host.runtime.cancellation import POLL_SECONDS
 
     if not stdin.isatty():
-        print(choices, end="", file=stream, flush=True)
+        write(choices, to=stream, end="", flush=True)
         return stdin.readline()
     with _dropping_keys(stdin.fileno()):
-        print(choices, end="", file=stream, flush=True)
+        write(choices, to=stream, end="", flush=True)
         end = time.monotonic() + _EARLY_S
         while time.monotonic() < end and not is_withdrawn():
             time.sleep(POLL_SECONDS)
@@ -115,12 +133,12 @@ def _dropping_keys(fd: int) -> Iterator[None]:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)
 
 
-def show_json(value: Any) -> None:
-    """Write a value as indented JSON."""
+def show_json(value: Any, indent: int | None = 2) -> None:
+    """Write a value as JSON; characters that control, hide or reorder text are escapes of JSON."""
     import json
 
     ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-    print(json.dumps(value, indent=2, ensure_ascii=ascii_only))
+    write(escape_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only)), flush=indent is None)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]) -> None:
@@ -142,7 +160,7 @@ def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: s
             cell.rjust(width) if column == right else cell.ljust(width)
             for cell, width, column in zip(row, widths, columns, strict=True)
         ]
-        print("  ".join(cells).rstrip())
+        write("  ".join(cells).rstrip())
 
 
 def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: str, colours: Sequence[str]) -> None:

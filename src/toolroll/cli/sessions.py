@@ -24,15 +24,15 @@ def run(args: Namespace) -> int:
     if args.clear:
         for name in named:
             store.clear(name)
-        print(f"Cleared: {', '.join(named)}." if named else "There are no sessions here.")
+        screen.write(f"Cleared: {', '.join(named)}." if named else "There are no sessions here.")
         return 0
     rows = [_row(found[name]) for name in named]
     if args.json:
         screen.show_json(rows)
     elif not rows:
-        print("There are no sessions here.")
+        screen.write("There are no sessions here.")
     for row in () if args.json else rows:
-        print(
+        screen.write(
             f"{row['name']}  last used {row['used'] or '?'}, {counted(row['files'], 'file')} read, in {row['folder']}"
         )
     return 0

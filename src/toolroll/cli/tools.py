@@ -9,7 +9,7 @@ import msgspec
 
 from toolroll.cli.command import Command, Option
 from toolroll.cli.options import DIALECT, JSON, MODE, WORKSPACE, open_kit
-from toolroll.cli.screen import show_json, show_table
+from toolroll.cli.screen import show_json, show_table, write
 from toolroll.policy.effects import Effect
 from toolroll.text.tokens import estimate
 
@@ -105,7 +105,7 @@ def _show(found: list[dict[str, Any]]) -> None:
     colours = [_colour(row) for row in found]
     show_table(["tool", "effects", "shown", "tokens", "what it does"], cells, right="tokens", colours=colours)
     shown = [row["tokens"] for row in found if row["shown"]]
-    print(
+    write(
         f"\n{len(found)} tools. The {len(shown)} that a model is shown at first cost it about {sum(shown):,} tokens "
         "(characters of the JSON / 4)."
     )
@@ -115,7 +115,7 @@ def _show_costs(mode: str, current: str) -> None:
     found = compare_costs(mode)
     cells = [[one["dialect"], *(f"{one[name]:,}" for name in ("tools", "shown", "tokens", "all"))] for one in found]
     colours = ["green" if one["dialect"] == current else "" for one in found]
-    print()
+    write()
     show_table(["dialect", "tools", "shown", "tokens", "if all were shown"], cells, right="tokens", colours=colours)
 
 

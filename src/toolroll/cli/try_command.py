@@ -33,22 +33,21 @@ def run(args: Namespace) -> int:
         with options.open_kit(args) as kit, kit.fork() as trial:
             done = trial.exec(text, timeout=_SECONDS)
             for stream, data in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
-                stream.write(screen.visible(data.decode(errors="replace"), stream))
-                stream.flush()
+                screen.write(data.decode(errors="replace"), to=stream, end="", flush=True)
             said = trial.describe()
             if not said:
-                print("It changed no file.")
+                screen.write("It changed no file.")
             else:
                 if diff := trial.diff():
                     screen.show(diff, diff=True)
-                print(said)
+                screen.write(said)
                 if args.keep or (not args.drop and _ask()):
                     trial.merge()
-                    print("Kept. `toolroll undo` takes it back.")
+                    screen.write("Kept. `toolroll undo` takes it back.")
                 else:
-                    print(_DROPPED)
+                    screen.write(_DROPPED)
     except KeyboardInterrupt:
-        print(f"\n{_DROPPED}")
+        screen.write(f"\n{_DROPPED}")
         return _INTERRUPTED
     except ToolError as error:
         screen.complain(error.message, str(error.code))
@@ -61,7 +60,7 @@ def _ask() -> bool:
     while typed := screen.ask_line("Keep these changes? [y/n] ", sys.stdin, sys.stdout):
         if typed.strip().lower() in ("y", "yes", "n", "no"):
             return typed.strip().lower() in ("y", "yes")
-    print()
+    screen.write()
     return False
 
 

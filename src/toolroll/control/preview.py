@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.dialect import Relay
 from toolroll.host.approval.request import MAX_ROWS, ApprovalRequest, rows
 from toolroll.policy.effects import Effect
+from toolroll.result import ToolError
 from toolroll.text.diff import unified
 from toolroll.text.escape import escape_line, escape_text
 
@@ -22,7 +23,10 @@ def preview_request(request: ApprovalRequest, kit: Kit) -> str:
     """The diff of a request that only changes files; empty if there is none, or if it is too long to show."""
     if request.held or Effect.WRITE not in request.effects or request.effects & _MORE_THAN_FILES:
         return ""
-    diff = preview_diff(kit, request.name, request.arguments)
+    try:
+        diff = preview_diff(kit, request.name, request.arguments)
+    except (ToolError, OSError):  # the call itself says why, if it is allowed
+        return ""
     return diff if diff and rows(diff) + request.rows <= MAX_ROWS else ""
 
 

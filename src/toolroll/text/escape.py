@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SHORT = {"\r": "\\r", "\n": "\\n", "\t": "\\t"}
 # Printable for Unicode, yet nothing is seen: fillers, joiners, variation selectors, the blank of braille.
@@ -21,14 +22,24 @@ class _Escapes(dict[int, str]):
         return self[code]
 
 
+_table = lru_cache(maxsize=None)(_Escapes)
+
+
 def escape_text(text: str, *, keep: str = "\n\t") -> str:
     """The text with control, format (bidi, zero-width), private and blank characters as escapes; `keep` stays."""
-    return text.translate(_Escapes(keep))
+    return text.translate(_table(keep))
 
 
 def escape_line(text: str) -> str:
     """The text on one line: line breaks and tabs are escapes too."""
     return escape_text(text, keep="")
+
+
+def escape_json(text: str) -> str:
+    """JSON text with the same characters as escapes of JSON; its value stays the same."""
+    hidden = {char for char in set(text) if char != "\n" and escape_line(char) != char}
+    units = ((one, one.encode("utf-16-be", "surrogatepass").hex()) for one in hidden)
+    return text.translate({ord(one): re.sub("....", r"\\u\g<0>", hexed) for one, hexed in units})
 
 
 def _escape(char: str) -> str:

@@ -23,7 +23,7 @@ from toolroll.cli.options import (
     make_kit,
     read_settings,
 )
-from toolroll.cli.screen import coloured, show, visible
+from toolroll.cli.screen import coloured, show, write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -69,9 +69,9 @@ def run(args: Namespace) -> int:
     if outcome.finished:
         show(outcome.text)
         return 0
-    print(coloured(visible(str(outcome), sys.stderr), "red", sys.stderr), file=sys.stderr)
+    write(coloured(str(outcome), "red", sys.stderr), to=sys.stderr)
     if not args.replay and outcome.reason != "refused":
-        print("To go on: toolroll agent --resume", file=sys.stderr)
+        write("To go on: toolroll agent --resume", to=sys.stderr)
     return _SIGINT_STATUS if outcome.reason == "cancelled" else 1
 
 
@@ -114,7 +114,7 @@ def _work(
         )
         outcome = agent.run(task[0], token, rebuild_history(task[1]))
     changed = list(dict.fromkeys(path for entry in kit.journal.log.entries_from(before) for path in entry.paths()))
-    print(coloured(visible(summarise(screen, changed), sys.stderr), "dim", sys.stderr), file=sys.stderr)
+    write(coloured(summarise(screen, changed), "dim", sys.stderr), to=sys.stderr)
     return outcome
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.cli.screen import ask, colour_diff, coloured, has_colours, visible
+from toolroll.cli.screen import CLEAR, ask, colour_diff, coloured, has_colours, write
 
 if TYPE_CHECKING:
     from toolroll.agent.approval import ApprovalPrompt
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES = 60
 _TICK_S = 1.0
-_CLEAR = "\r\x1b[K"
 
 
 class AgentScreen:
@@ -54,7 +53,7 @@ class AgentScreen:
             return
         with self._lock:
             self._clear()
-            print(visible(text, sys.stderr), end="", file=sys.stderr, flush=True)
+            write(text, end="", to=sys.stderr, flush=True)
             self._at_start = text.endswith("\n")
             self._draw()
 
@@ -73,10 +72,10 @@ class AgentScreen:
         with self._lock:
             self._clear()
             if not self._at_start:
-                print(file=sys.stderr)
+                write(to=sys.stderr)
             self._at_start = True
             for line in lines:
-                print(line, file=sys.stderr)
+                write(line, to=sys.stderr)
             self._draw()
 
     def ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
@@ -103,12 +102,12 @@ class AgentScreen:
         if not self._live or not self._at_start or self._ended.is_set():
             return
         line = f"{self.totals()}  {self._doing}"[: _columns() - 1]
-        print(_CLEAR + coloured(visible(line, sys.stderr), "cyan", sys.stderr), end="", file=sys.stderr, flush=True)
+        write(CLEAR, coloured(line, "cyan", sys.stderr), end="", to=sys.stderr, flush=True)
         self._shown = True
 
     def _clear(self) -> None:
         if self._shown:
-            print(_CLEAR, end="", file=sys.stderr, flush=True)
+            write(CLEAR, end="", to=sys.stderr, flush=True)
             self._shown = False
 
 
@@ -125,7 +124,7 @@ def format_record(record: Record) -> list[str]:
         return [_short(f"-> {one.name} {one.arguments}", "dim") for one in record.calls]
     if isinstance(record, ToolRecord) and (diff := _find_diff(record)):
         head, lines = diff
-        shown = [colour_diff(visible(line, sys.stderr), sys.stderr) for line in lines[:_MAX_DIFF_LINES]]
+        shown = [colour_diff(line, sys.stderr) for line in lines[:_MAX_DIFF_LINES]]
         rest = len(lines) - _MAX_DIFF_LINES
         return [
             _short(head, "dim"),
@@ -146,7 +145,7 @@ def _find_diff(record: ToolRecord) -> tuple[str, list[str]] | None:
 def _short(line: str, colour: str) -> str:
     line, most = " ".join(line.split()), max(40, _columns())
     cut = line if len(line) <= most else f"{line[: most - 6]} [...]"
-    return coloured(visible(cut, sys.stderr), colour, sys.stderr)
+    return coloured(cut, colour, sys.stderr)
 
 
 def _columns() -> int:

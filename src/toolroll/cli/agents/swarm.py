@@ -12,7 +12,7 @@ from toolroll.cli.agents.agent import MODEL, STEPS, TASK, TOKENS, build_settings
 from toolroll.cli.agents.agent_screen import format_record
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import SANDBOX, WORKSPACE
-from toolroll.cli.screen import coloured, show
+from toolroll.cli.screen import coloured, show, write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
     def watch(worker: str, record: Record) -> None:
         with lock:
             for line in format_record(record):
-                print(f"{coloured(worker, 'cyan', sys.stderr)} {line}", file=sys.stderr)
+                write(coloured(worker, "cyan", sys.stderr), " ", line, to=sys.stderr)
 
     def kit_for(preset: Preset, folder: str, state: str) -> Kit:
         from toolroll.kit import Kit

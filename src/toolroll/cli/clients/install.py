@@ -14,6 +14,7 @@ from typing import Any
 from toolroll.cli.clients.known_clients import CLIENTS, TOKEN, TRANSPORT_KEYS, McpClient, settings_folders
 from toolroll.cli.clients.settings_file import rewrite
 from toolroll.cli.clients.settings_text import Change, edit_json, edit_toml
+from toolroll.cli.screen import write
 from toolroll.host.runtime.launcher import run_for_operator
 
 ALL = "all"
@@ -127,23 +128,23 @@ def run(server: ServerEntry, chosen: str, action: str) -> int:
             if chosen != ALL:
                 raise
             failed += 1
-            print(f"{CLIENTS[name].title}: {error}", file=sys.stderr)
+            write(f"{CLIENTS[name].title}: {error}", to=sys.stderr)
     return 1 if failed == len(names) else 0
 
 
 def _act(server: ServerEntry, client: McpClient, action: str) -> None:
     if action == "uninstall":
-        print(server.uninstall(client) or f"{client.title} has no entry {server.name!r}.")
+        write(server.uninstall(client) or f"{client.title} has no entry {server.name!r}.")
         return
     if action == "install":
-        print(server.install(client) or f"{client.title} has this entry {server.name!r} already.")
+        write(server.install(client) or f"{client.title} has this entry {server.name!r} already.")
     else:
         where = server.path(client) or "its own settings, by `claude mcp add-json`"
         text = server.text(client)
-        print(f"For {client.title}, in {where}:", file=sys.stderr)
-        print(text, end="")
+        write(f"For {client.title}, in {where}:", to=sys.stderr)
+        write(text, end="")
     for note in _notes(server, client):
-        print(note, file=sys.stderr)
+        write(note, to=sys.stderr)
 
 
 def _notes(server: ServerEntry, client: McpClient) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import DIALECT, NETWORK, SANDBOX, WORKSPACE, read_settings
-from toolroll.cli.screen import complain, show
+from toolroll.cli.screen import CLEAR, complain, show, write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -106,13 +106,13 @@ class ResultLog:
             self._shown = now
             rate = (self._done - self._before) / max(now - self._began, 0.001)
             said = f"{self._done}/{self._total} tasks, {self._bad} not passed, {rate:.1f}/s"
-            print(f"\r{said}\x1b[K", end="", file=sys.stderr, flush=True)
+            write(CLEAR, said, end="", to=sys.stderr, flush=True)
 
     def complain(self, problem: str, label: str) -> None:
         """Write a problem to stderr, in place of the progress: the next result shows that again."""
         if self._shown:
             self._shown = 0.0
-            sys.stderr.write("\r\x1b[K")
+            write(CLEAR, to=sys.stderr, end="")
         complain(problem, label)
 
     def __enter__(self) -> ResultLog:
@@ -121,7 +121,7 @@ class ResultLog:
     def __exit__(self, *_: object) -> None:
         self._file.close()
         if self._shown:
-            print(file=sys.stderr)
+            write(to=sys.stderr)
 
 
 def _end_last_line(path: str) -> None:

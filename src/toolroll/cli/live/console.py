@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.cli.command import Command, Option, UsageError
 from toolroll.cli.options import parse_port
+from toolroll.cli.screen import write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -43,7 +44,7 @@ def _serve(args: Namespace, port: int) -> int:
 
     def ready(record: ConsoleRecord) -> None:
         _show(record, opens=not args.no_open)
-        print("Ctrl-C ends it.", flush=True)
+        write("Ctrl-C ends it.", flush=True)
 
     try:
         if run_console(port, ready, while_used=args.while_used):
@@ -58,7 +59,7 @@ def _serve(args: Namespace, port: int) -> int:
 def _use(found: ConsoleRecord, port: int, *, opens: bool) -> int:
     if port not in (0, found.port):
         raise UsageError(f"The console runs on port {found.port} already. End it first: toolroll console --stop")
-    print(f"The console runs already (process {found.pid}).")
+    write(f"The console runs already (process {found.pid}).")
     _show(found, opens=opens)
     return 0
 
@@ -67,12 +68,12 @@ def _stop(found: ConsoleRecord | None) -> int:
     from toolroll.host.runtime.console_record import stop_console
 
     if found is None:
-        print("No console runs.")
+        write("No console runs.")
         return 0
     if not stop_console(found):
-        print(f"The console (process {found.pid}) does not end.", file=sys.stderr)
+        write(f"The console (process {found.pid}) does not end.", to=sys.stderr)
         return 1
-    print("The console has ended.")
+    write("The console has ended.")
     return 0
 
 
@@ -82,11 +83,11 @@ def _show(record: ConsoleRecord, *, opens: bool) -> None:
 
     page = redirect_page()
     if opens and _open(page):
-        print(f"Console: {record.url} opens in your browser. Without a page: toolroll console --no-open")
+        write(f"Console: {record.url} opens in your browser. Without a page: toolroll console --no-open")
     elif sys.stdout.isatty():
-        print(f"Console: {record.link}")
+        write(f"Console: {record.link}")
     else:  # a file or a log must not hold the token
-        print(f"Console: {record.url} To open it with its token, open the file {page}")
+        write(f"Console: {record.url} To open it with its token, open the file {page}")
     sys.stdout.flush()
 
 

@@ -21,6 +21,7 @@ from toolroll.cli.options import (
     read_settings,
     repeat_options,
 )
+from toolroll.cli.screen import write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -48,7 +49,7 @@ def run(args: Namespace) -> int:
         start_daemon(repeat_options(args, OF_DAEMON))
     except DaemonError as error:
         raise UsageError(str(error)) from None
-    print(f"The daemon of {resolve(args.workspace)!r} runs.")
+    write(f"The daemon of {resolve(args.workspace)!r} runs.")
     return 0
 
 
@@ -59,9 +60,9 @@ def _ask_all(args: Namespace) -> int:
     for name, status in found:
         if args.stop:
             ask(name, "stop")
-        print(f"Stopped: {status}" if args.stop else status)
+        write(f"Stopped: {status}" if args.stop else status)
     if not found:
-        print("No daemon runs here.")
+        write("No daemon runs here.")
     return 0
 
 
@@ -74,11 +75,11 @@ def _serve(args: Namespace) -> int:
     try:
         server = make_server(args)
     except SocketInUseError:
-        print(f"{READY}: another daemon runs already", flush=True)
+        write(f"{READY}: another daemon runs already", flush=True)
         return 0
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    print(f"{READY}: process {os.getpid()}", flush=True)
+    write(f"{READY}: process {os.getpid()}", flush=True)
     os.chdir("/")
     server.run()
     return 0

@@ -29,7 +29,7 @@ Item = dict[str, Any]
 def run(args: Namespace) -> int:
     """Show calls until Ctrl-C."""
     workspace = None if args.all else find_workspace(args)
-    print(f"Waiting for calls in {workspace or 'every workspace'}. Ctrl-C ends this.", file=sys.stderr, flush=True)
+    screen.write(f"Waiting for calls in {workspace or 'every workspace'}. Ctrl-C ends this.", to=sys.stderr, flush=True)
     trace = Trace(workspace, as_json=args.json)
     try:
         while True:
@@ -85,11 +85,11 @@ class Trace:
     def _show(self, process: Item, call: Item) -> None:
         if self._as_json:
             about = {"process": process["id"], "workspace": process["workspace"]}
-            print(json.dumps({**about, **call}), flush=True)
+            screen.show_json({**about, **call}, indent=None)
             return
         line = format_call(process, call, with_folder=self._workspace is None, width=_width())
         before, status, after = line.rpartition(call["status"])
-        print(before + screen.coloured(status, _COLOURS.get(status, "red"), sys.stdout) + after, flush=True)
+        screen.write(before, screen.coloured(status, _COLOURS.get(status, "red"), sys.stdout), after, flush=True)
 
 
 def format_call(process: Item, call: Item, *, with_folder: bool, width: int | None) -> str:

@@ -49,12 +49,12 @@ def run(args: Namespace) -> int:
     else:
         counts = {name: sum(one.outcome == name for one in done) for name in _COLOURS}
         shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number or name == "same")
-        print(f"{counted(len(done), 'call')}: {shown}")
+        screen.write(f"{counted(len(done), 'call')}: {shown}")
     return int(any(one.outcome == "differs" for one in done))
 
 
 def _show(one: ReplayedCall) -> None:
-    print(f"{one.number:>4}  {one.name}  {screen.coloured(one.outcome, _COLOURS[one.outcome], sys.stdout)}")
+    screen.write(f"{one.number:>4}  {one.name}  ", screen.coloured(one.outcome, _COLOURS[one.outcome], sys.stdout))
     if one.why:
         screen.show("\n".join(f"      {line}" for line in one.why.splitlines()))
 
