@@ -113,7 +113,9 @@ def test_the_progress_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest
     os.close(master)
     rate, clear = r"[\d.]+/s", r"\r\x1b\[K"
     problem = rf"{clear}.*worker:.* It ended.\r\n"
-    assert re.fullmatch(rf"{clear}2/3 tasks, 0 not passed, {rate}{problem}{clear}3/3 tasks, 1 not passed, {rate}\r\n", shown)
+    assert re.fullmatch(
+        rf"{clear}2/3 tasks, 0 not passed, {rate}{problem}{clear}3/3 tasks, 1 not passed, {rate}\r\n", shown
+    )
     assert len((tmp_path / "out").read_text().splitlines()) == 2
 
 
