@@ -14,7 +14,7 @@ FRONTS = {
     "agent": "agent/loop",
     "cli": "cli/call cli/mcp",
     "control": "control/server",
-    "control/preview": "agent/approval",
+    "control/preview": "control/prompt",
     "control/views": "control/views/journal",
     "fleet": "fleet/pool cli/fleet/run",
     "daemon": "daemon/server cli/live/up",

@@ -63,7 +63,7 @@ def _show(request: dict[str, Any]) -> None:
 
 def _ask_all(args: Namespace, held: ExitStack) -> int:
     """Ask on the terminal about each request; with `--watch`, until the user ends it."""
-    from toolroll.agent.approval import CHOICES, CHOICES_ONCE, parse_answer
+    from toolroll.control.prompt import CHOICES, CHOICES_ONCE, parse_answer
 
     asked: set[str] = set()
     followed: set[str] = set()

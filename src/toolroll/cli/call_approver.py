@@ -15,8 +15,8 @@ from toolroll.host.approval.request import Answer, ApprovalRequest, Approver, Ca
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 
 if TYPE_CHECKING:
-    from toolroll.agent.approval import ApprovalPrompt
     from toolroll.cli.options import Caller
+    from toolroll.control.prompt import ApprovalPrompt
     from toolroll.host.approval.waiting import WaitingApprovals
     from toolroll.kit import Kit
 
@@ -60,7 +60,7 @@ class CallApprover:
         return self._approve(request)
 
     def _open(self, kit: Kit) -> Approver:
-        from toolroll.agent.approval import make_approver
+        from toolroll.control.prompt import make_approver
 
         approvals = self._caller.approvals if self._caller is not None else self._announce(kit)
         return make_approver(lambda: kit, self._ask if self._streams else None, approvals, self.token, _NO_TERMINAL)

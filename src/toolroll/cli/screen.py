@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from toolroll.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
-    from toolroll.agent.approval import ApprovalPrompt
+    from toolroll.control.prompt import ApprovalPrompt
     from toolroll.host.runtime.cancellation import CancelToken
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.terminals import at_terminal
-from toolroll.agent.approval import ApprovalPrompt
 from toolroll.agent.transcript import AssistantRecord, RecordedCall, ToolRecord
 from toolroll.cli.agents import agent_screen
 from toolroll.cli.agents.agent_screen import AgentScreen, cost, format_record
+from toolroll.control.prompt import ApprovalPrompt
 from toolroll.host.approval.request import CannotAskError
 from toolroll.host.runtime.cancellation import CancelToken
 

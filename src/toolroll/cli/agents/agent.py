@@ -216,7 +216,7 @@ def _replay_preset(first: Any) -> Preset:
 
 
 def _open_kit(args: Namespace, preset: Preset, settings: Settings, terminal: _Terminal) -> Kit:
-    from toolroll.agent.approval import make_approver
+    from toolroll.control.prompt import make_approver
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from toolroll.cli.screen import CLEAR, ask, colour_diff, coloured, has_colours, write
 
 if TYPE_CHECKING:
-    from toolroll.agent.approval import ApprovalPrompt
     from toolroll.agent.transcript import Record, ToolRecord
+    from toolroll.control.prompt import ApprovalPrompt
     from toolroll.host.runtime.cancellation import CancelToken
 
 _MAX_DIFF_LINES = 60

@@ -9,7 +9,7 @@ import pytest
 
 from tests.waiting import until
 from toolroll import Effect, ErrorCode, Kit
-from toolroll.agent.approval import (
+from toolroll.control.prompt import (
     CHOICES,
     CHOICES_ONCE,
     ApprovalPrompt,
