@@ -44,6 +44,7 @@ class Recorder:
         """What an undo could not put back, because its content was not kept."""
         self.note: dict[str, Any] = {}
         self._aside: list[PathChange] = []
+        self._failed: list[PathChange] = []  # steps that may have been taken in part
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -65,8 +66,9 @@ class Recorder:
         """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
         step = self.plan(place, data, before, mode, digests)
         self.about_to(step)
-        yield
-        self.written(step, place.status())
+        with self._noting_failure(step):
+            yield
+            self.written(step, place.status())
 
     def plan(
         self,
@@ -100,7 +102,8 @@ class Recorder:
         state = self._kept(place, None, None)
         step = PathChange(place.path, state, None if state is None else replace(state, mode=mode))
         self._pending.about_to(step)
-        yield
+        with self._noting_failure(step):
+            yield
         if step.after != step.before:
             self.changes.append(step)
 
@@ -134,8 +137,20 @@ class Recorder:
     def _taking(self, step: PathChange) -> Iterator[None]:
         """Around one step, which is written down before it is taken."""
         self._pending.about_to(step)
-        yield
+        with self._noting_failure(step):
+            yield
         self.changes.append(step)
+
+    @contextmanager
+    def _noting_failure(self, step: PathChange) -> Iterator[None]:
+        """Around what takes a step: if the system fails in it, the step is taken back like those that were done."""
+        try:
+            yield
+        except (ToolError, FileExistsError):  # others changed what is there: nothing was done
+            raise
+        except BaseException:
+            self._failed.append(step)
+            raise
 
     def expect(self, parts: tuple[str, ...]) -> None:
         """Before a place is made ready: the folders that are missing on the way to it will be made."""
@@ -162,7 +177,8 @@ class Recorder:
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
-        steps, self.changes, self._aside = [*self.changes, *self._aside], [], []
+        steps = [*self.changes, *self._aside, *self._failed]
+        self.changes, self._aside, self._failed = [], [], []
         taken = take_back(self._root, self._log, steps)
         if taken.failed:
             self._pending.is_kept = True
