@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from toolroll.policy.network import Network, format_network, name_host, opened, parse_network, ports_of
+from toolroll.policy.network import (
+    Network,
+    check_credentials,
+    format_network,
+    name_host,
+    opened,
+    parse_network,
+    parse_scope,
+    ports_of,
+)
 from toolroll.policy.rules import Policy
 
 
@@ -27,6 +36,44 @@ def test_a_setting_is_read_as_users_write_it(given: bool | str | list[str], netw
     assert parse_network(given) == network
     assert Policy(network=given if isinstance(given, bool | str) else tuple(given)).network == network
     assert parse_network(format_network(network)) == network
+
+
+@pytest.mark.parametrize(
+    ("rule", "method", "path", "covered"),
+    [
+        ("git.example.org", "GET", "/any?x", True),
+        ("git.example.org", "POST", "/a.git/git-upload-pack", True),
+        ("git.example.org", "POST", "/a.git/git-receive-pack?x", True),
+        ("git.example.org", "POST", "/api", False),
+        ("git.example.org", "POST", "/api?/git-upload-pack", False),
+        ("git.example.org", "PUT", "/a.git/git-upload-pack", False),
+        ("GET,PUT git.example.org", "PUT", "/api", True),
+        ("get, put git.example.org:8443", "PUT", "/api", True),
+        ("PUT git.example.org", "GET", "/", False),
+        ("git.example.org/team", "GET", "/team", True),
+        ("git.example.org/team/", "GET", "/team/x", True),
+        ("git.example.org/team/", "GET", "/teams/x", False),
+        ("git.example.org/team/", "GET", "/", False),
+        ("git.example.org/team/", "GET", "/team/../x", False),
+        ("git.example.org/team/", "GET", "/team/%2E%2e/x", False),
+        ("git.example.org/team/", "GET", "/team/%252e%252e/x", False),
+        ("git.example.org/team/", "GET", "/team/..;a/x", False),
+        ("git.example.org/team/", "GET", "/team/x%2f..%2f..", False),
+        ("git.example.org/team/", "GET", "/team/..%5cx", False),
+        ("git.example.org/team/", "GET", "/team/@me%20x", True),
+    ],
+)
+def test_which_requests_get_a_credential(rule: str, method: str, path: str, covered: bool) -> None:
+    scope = parse_scope(rule)
+    assert (scope.host.startswith("git.example.org"), scope.covers(method, path)) == (True, covered)
+
+
+@pytest.mark.parametrize(
+    "rule", ["TRACE git.example.org", "GET,X git.example.org", "git.example.org/a/../b", "a b.org"]
+)
+def test_a_rule_for_credentials_that_cannot_hold_is_refused(rule: str) -> None:
+    with pytest.raises(ValueError, match=r"credentials|no host"):
+        check_credentials({rule: "env:A"})
 
 
 @pytest.mark.parametrize(

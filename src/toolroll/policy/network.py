@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
 
 Network = bool | tuple[str, ...]
 """All hosts, none, or those that are named: `host`, `*.host`, either with `:port`; `packages` for the registries."""
@@ -10,6 +12,59 @@ Network = bool | tuple[str, ...]
 PACKAGES = "packages"
 _WORDS = {"off": False, "false": False, "0": False, "on": True, "true": True, "1": True}
 _WEB_PORTS = (80, 443)  # of a name without a port
+
+READING = ("GET", "HEAD")
+_GIT_POSTS = ("/git-upload-pack", "/git-receive-pack", "/info/lfs/objects/batch")
+_METHODS = frozenset({*READING, "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})  # TRACE repeats what it is sent
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialScope:
+    """Which requests get the credential of a host."""
+
+    host: str
+    """As the setting `network` names it."""
+    path: str = "/"
+    """It ends with a slash, and all that is beneath it counts."""
+    methods: tuple[str, ...] = ()
+    """Without any: GET, HEAD, and what git posts to fetch and push."""
+
+    def covers(self, method: str, path: str) -> bool:
+        """Whether a request for a path of the host, as a URL has it, gets the credential."""
+        plain = path.partition("?")[0]
+        if method not in (self.methods or READING) and not (
+            not self.methods and method == "POST" and plain.endswith(_GIT_POSTS)
+        ):
+            return False
+        return self.path == "/" or (f"{plain}/".startswith(self.path) and not _leaves(plain))
+
+
+def parse_scope(rule: str) -> CredentialScope:
+    """A key of `credentials`: `host`, `host/path/`, either behind methods; ValueError if it names no host."""
+    *words, place = rule.split() or [""]
+    host, _, path = place.partition("/")
+    methods = tuple(filter(None, ",".join(words).upper().split(",")))
+    if not host or _METHODS.issuperset(host.upper().split(",")):
+        raise ValueError(
+            f'credentials: {rule!r} names no host. Write it before the path and behind the methods: "git.example.org", '
+            '"git.example.org/team/", "GET,PUT crates.example.org".'
+        )
+    _check_name(host)
+    if host.startswith("*"):
+        raise ValueError(f"credentials: {rule!r}: name one host, not all of a domain.")
+    if wrong := [one for one in methods if one not in _METHODS]:
+        raise ValueError(f"credentials: {rule!r}: no request by {wrong[0]!r} gets a credential. Name others.")
+    path = f"/{path}" if path.endswith("/") or not path else f"/{path}/"
+    if _leaves(path) or "?" in path or "#" in path:
+        raise ValueError(f"credentials: {rule!r}: write the path as it is, without '..', '%2f', '?' and '#'.")
+    return CredentialScope(host, path, methods)
+
+
+def _leaves(path: str) -> bool:
+    """Whether programs could take a path for another one."""
+    plain = unquote(path)
+    parts = [one.partition(";")[0] for one in plain.split("/")]
+    return plain.count("/") != path.count("/") or "\\" in plain or "%" in plain or bool({".", ".."} & {*parts})
 
 
 def parse_network(value: bool | str | Iterable[str]) -> Network:
@@ -27,14 +82,12 @@ def parse_network(value: bool | str | Iterable[str]) -> Network:
 
 
 def check_credentials(sources: Mapping[str, str]) -> None:
-    """ValueError for a host, or a source of its secret, that is none."""
-    for host, source in sources.items():
-        _check_name(host)
+    """ValueError for a rule without a host, or a source of its secret that is none."""
+    for rule, source in sources.items():
+        parse_scope(rule)
         kind, _, where = source.partition(":")
-        if host.startswith("*") or kind not in ("env", "file") or not where:
-            raise ValueError(
-                f"credentials: {host!r}: name one host, and where its secret is: env:NAME, or file:/its/path."
-            )
+        if kind not in ("env", "file") or not where:
+            raise ValueError(f"credentials: {rule!r}: say where its secret is: env:NAME, or file:/its/path.")
 
 
 def credential_variables(sources: Mapping[str, str]) -> list[str]:

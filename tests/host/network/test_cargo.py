@@ -40,9 +40,9 @@ def test_settings_say_where_crates_come_from_and_nothing_else(tmp_path: Path) ->
         "registries": {"own": {"index": "https://own.example/git"}},
         "net": {"retry": 1, "git-fetch-with-cli": True},
     }
-    assert read_tokens(environ, ()) == [("https://own.example/git", Credential("secret", reads=True))]
+    assert read_tokens(environ, ()) == [("https://own.example/git", Credential("secret"))]
     own = {**environ, "CARGO_REGISTRIES_OWN_TOKEN": "other"}
-    assert read_tokens(own, ()) == [("https://own.example/git", Credential("other", reads=True))]
+    assert read_tokens(own, ()) == [("https://own.example/git", Credential("other"))]
 
 
 def test_what_is_in_the_workspace_or_cannot_be_read_says_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.host.http.web import AUTHORITY
 from tests.host.network.file_server import serve_files
 from tests.host.network.test_command_network import bash, skip_without_sockets
 from toolroll import Kit, Policy
-from toolroll.host.network.credentials import Credential, read_credentials
+from toolroll.host.network.credentials import read_credentials
 
 LOGIN = "me:s3cret-of-mine"
 BASIC = "Basic " + base64.b64encode(LOGIN.encode()).decode()
@@ -52,21 +52,19 @@ def test_where_secrets_come_from(tmp_path: Path) -> None:
     }
 
 
-def test_a_credential_for_reading() -> None:
-    assert [Credential("x", reads=True).serves(one) for one in ("GET", "HEAD", "POST", "PUT")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-
-
 @pytest.mark.parametrize(
     "given", [{"*.example.org": "env:A"}, {"example.org": "s3cret"}, {"example.org": "env:"}, {"no host": "env:A"}]
 )
 def test_a_wrong_setting_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"credentials|is no host"):
         Policy(credentials=given)
+
+
+@pytest.mark.parametrize("rule", ["", " ", "/team/", "GET", "GET,POST", "GET /team/"])
+def test_a_rule_that_names_no_host_is_one_sentence(rule: str) -> None:
+    with pytest.raises(ValueError, match="names no host") as refused:
+        Policy(credentials={rule: "env:A"})
+    assert "\n" not in str(refused.value)
 
 
 def test_git_uses_a_credential_that_commands_do_not_see(

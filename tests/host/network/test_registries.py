@@ -74,9 +74,9 @@ def test_what_the_user_has_configured_counts_without_its_credentials(tmp_path: P
         "GOPROXY": "https://go.example",
     }
     assert found.credentials == {
-        "pip.corp.example": Credential("Basic bWU6c2VjcmV0", reads=True),
-        "npm.example": Credential("Bearer secret", reads=True),
-        "own.example:8443": Credential("secret", reads=True),
+        "GET,HEAD pip.corp.example": Credential("Basic bWU6c2VjcmV0"),
+        "GET,HEAD npm.example": Credential("Bearer secret"),
+        "GET,HEAD own.example:8443": Credential("secret"),
     }
 
 
@@ -88,10 +88,11 @@ def test_variables_count_before_files(tmp_path: Path) -> None:
 
 def test_a_variable_with_a_login_and_one_in_a_file_count(tmp_path: Path) -> None:
     environ = write(tmp_path, **{".npmrc": "registry=https://npm.example/\n//npm.example/a/:_auth=${TOKEN}\n"})
-    found = find_registries({**environ, "PIP_INDEX_URL": "https://me:a%40b@pip.example/simple", "TOKEN": "eDp5"})
+    found = find_registries({**environ, "PIP_INDEX_URL": "https://me:a%40b@pip.example/x/y/simple", "TOKEN": "eDp5"})
     assert (found.variables["PIP_INDEX_URL"], found.credentials) == (
-        "https://pip.example/simple",
-        {"pip.example": basic("me:a@b", reads=True), "npm.example": Credential("Basic eDp5", reads=True)},
+        "https://pip.example/x/y/simple",
+        # Each for what its program asks for: files stand beside the index.
+        {"GET,HEAD pip.example/x/y/": basic("me:a@b"), "GET,HEAD npm.example/a/": Credential("Basic eDp5")},
     )
 
 

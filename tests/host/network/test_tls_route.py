@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import os
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +14,7 @@ from tests.host.http.web import AUTHORITY, Answer, Asked, Internet, redirect, re
 from tests.host.network.conftest import Serve, World
 from tests.host.network.test_proxy import ask, status
 from toolroll.host.approval.guard import Guard
-from toolroll.host.network.credentials import Credential
+from toolroll.host.network.credentials import Credential, basic
 from toolroll.host.network.gate import HostGate
 from toolroll.policy.rules import Policy
 
@@ -24,7 +28,9 @@ def route(world: World, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Route:
     """Send bytes to a proxy in front of a TLS server with this answer: what came back, and what the server was asked."""
     monkeypatch.setenv("SSL_CERT_FILE", AUTHORITY)
 
-    def send(answer: Answer | bytes, *sent: bytes, credential: Credential | None = None) -> tuple[bytes, list[Asked]]:
+    def send(
+        answer: Answer | bytes, *sent: bytes, credential: Credential | None = None, scope: str = "secure.example.com"
+    ) -> tuple[bytes, list[Asked]]:
         server = serve(answer, tls=True)
         internet = Internet(secure=server)
         guard = Guard(Policy(network="secure.example.com"), "code")
@@ -33,7 +39,7 @@ def route(world: World, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Route:
             guard,
             resolve=internet.resolve,
             route=internet.route,
-            credentials={"secure.example.com": credential or Credential(SECRET)},
+            credentials={scope: credential or Credential(SECRET)},
         )
         return ask(world.proxy(gate), *sent), server.asked
 
@@ -85,11 +91,120 @@ def test_bodies(route: Route) -> None:
 
 
 def test_what_a_package_manager_has_is_for_reading_only(route: Route) -> None:
-    own = Credential("Basic eDp5", reads=True)
-    _, asked = route(reply("x"), GET, credential=own)
+    own = Credential("Basic eDp5")
+    _, asked = route(reply("x"), GET, credential=own, scope="GET,HEAD secure.example.com")
     assert asked[0].headers["authorization"] == "Basic eDp5"
-    _, asked = route(reply("x"), GET.replace(b"GET", b"DELETE"), credential=own)
+    _, asked = route(reply("x"), GET.replace(b"GET", b"DELETE"), credential=own, scope="GET,HEAD secure.example.com")
     assert "authorization" not in asked[0].headers
+
+
+def test_a_credential_is_for_its_path_and_methods(route: Route) -> None:
+    for request, covered in (
+        (GET, False),
+        (GET.replace(b"/a?b", b"/team/x"), True),
+        (GET.replace(b"/a?b", b"/team/%2e%2e/x"), False),
+        (GET.replace(b"GET", b"PUT").replace(b"/a?b", b"/team/x"), False),
+    ):
+        _, asked = route(reply("x"), request, scope="secure.example.com/team/")
+        assert ("authorization" in asked[0].headers) is covered, request
+
+
+def test_no_request_asks_for_a_part_or_for_another_method(route: Route) -> None:
+    told, asked = route(reply("x"), GET.replace(b"GET", b"TRACE"))
+    assert (status(told), asked) == ("HTTP/1.1 405 Method Not Allowed", [])
+    own = (
+        b"X-Own: 1\r\nRange : bytes=0-3\r\nIf-Range: x\r\nRequest-Range: bytes=0-3\r\nX-HTTP-Method-Override: TRACE\r\n"
+    )
+    _, asked = route(reply("x"), GET.replace(b"X-Own: 1\r\n", own))
+    assert set(asked[0].headers) == {"host", "accept-encoding", "connection", "authorization", "x-own"}
+    both = b"X-Own: 1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n"
+    told, asked = route(reply("x"), GET.replace(b"GET", b"POST").replace(b"X-Own: 1\r\n", both), b"0\r\n\r\nGET /x")
+    assert (told, asked) == (b"", [])
+
+
+LOGIN = b"the-user:a/pass+word of 42 marks"
+TOKEN = base64.b64encode(LOGIN)
+
+
+def chunked(*pieces: bytes, **headers: str) -> bytes:
+    body = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in (*pieces, b""))
+    return reply("", content_length="", transfer_encoding="chunked", **headers) + body
+
+
+ECHOES = {
+    "raw": reply(b"you sent " + TOKEN),
+    "raw, late": reply(b"x" * 3_000_000 + TOKEN + b"x" * 3_000_000, content_type="application/octet-stream"),
+    "in pieces": chunked(*(bytes([one]) for one in TOKEN)),
+    "upper case": reply(TOKEN.upper()),
+    "over lines": reply(b"\r\n".join(TOKEN[at : at + 7] for at in range(0, len(TOKEN), 7))),
+    "UTF-16": reply(TOKEN.decode().encode("utf-16")),
+    "percent": reply("".join(f"%{one:02x}" for one in TOKEN)),
+    "percent, twice": reply("".join(f"%25{one:02X}" for one in TOKEN)),
+    "HTML, decimal": reply("".join(f"&#{one};" for one in TOKEN), content_type="text/html"),
+    "HTML, hexadecimal": reply("".join(f"&#x00{one:x};" for one in TOKEN), content_type="text/html"),
+    "HTML, named": reply(LOGIN.replace(b":", b"&colon;").replace(b"/", b"&sol;").replace(b"+", b"&plus;")),
+    "JSON": reply("".join(f"\\u00{one:02x}" for one in TOKEN), content_type="application/json"),
+    "JSON, slashes": reply(LOGIN.replace(b"/", b"\\/"), content_type="application/json"),
+    "unicode escapes": reply("".join(f"\\u{{{one:x}}}" for one in TOKEN)),
+    "hexadecimal escapes": reply("".join(f"\\x{one:02X}" for one in TOKEN)),
+    "octal escapes": reply("".join(f"\\{one:03o}" for one in TOKEN)),
+    "hexadecimal": reply(LOGIN.hex(" ")),
+    **{f"base64 behind {n}": reply(base64.b64encode(b"x" * n + b"Basic " + TOKEN + b" y")) for n in range(3)},
+    **{f"base64 of the login behind {n}": reply(base64.b64encode(b"x" * n + LOGIN + b" y")) for n in range(3)},
+    "base64 for URLs": reply(base64.urlsafe_b64encode(b"?>" + LOGIN + b"?>")),
+    "decoded": reply(b"hello, " + LOGIN),
+    "the password": reply(LOGIN.partition(b":")[2]),
+    "gzip": reply(gzip.compress(b"you sent " + TOKEN), content_encoding="gzip"),
+    "gzip, late": reply(
+        gzip.compress(os.urandom(400_000)) + gzip.compress(b"x" * 999 + TOKEN), content_encoding="gzip"
+    ),
+    "deflate": reply(zlib.compress(TOKEN), content_encoding="deflate"),
+    "deflate without a header": reply(zlib.compress(TOKEN, wbits=-15), content_encoding="deflate"),
+    "a file of gzip": reply(gzip.compress(LOGIN), content_type="application/octet-stream"),
+    "brotli": reply(b"\x0b\x02\x80abc\x03", content_encoding="br"),
+    "gzip that is none": reply(TOKEN[::-1], content_encoding="gzip"),
+    "an encoded transfer": reply(gzip.compress(TOKEN), content_length="", transfer_encoding="gzip, chunked"),
+    "a header": reply("x", x_percent="".join(f"%{one:02x}" for one in TOKEN)),
+    "an address": redirect("https://other.example.com/?" + LOGIN.decode().replace(" ", "%20")),
+    "the reason": reply("x", f"200 {LOGIN.decode()}"),
+    "an error": reply(b"wrong login " + LOGIN, "401 Unauthorized"),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_an_answer_with_the_credential_is_ended(route: Route, echo: str) -> None:
+    """Whatever came before it may be passed on; nothing of the credential is."""
+    told, asked = route(ECHOES[echo], GET, credential=basic(LOGIN.decode()))
+    assert asked[0].headers["authorization"] == f"Basic {TOKEN.decode()}"
+    body = told.partition(b"\r\n\r\n")[2]
+    if "late" in echo.split():
+        assert (status(told), body in ECHOES[echo], TOKEN[:9] in told) == ("HTTP/1.1 200 OK", True, False)
+    else:
+        assert status(told) == "HTTP/1.1 502 Bad Gateway"
+        assert body.startswith(b"The answer of 'secure.example.com' was not passed on, because it"), body
+
+
+def test_answers_without_the_credential_are_passed_on_as_they_are(route: Route) -> None:
+    page = os.urandom(700_000) + b"%41\\u0041&amp;" * 99
+    for answer in (
+        reply(page, content_type="application/octet-stream"),
+        reply(gzip.compress(page) + b"tail", content_type="application/octet-stream"),
+        reply(gzip.compress(page), content_encoding="gzip"),
+        reply(page, content_length=""),
+    ):
+        told, _ = route(answer, GET, credential=basic(LOGIN.decode()))
+        assert told.partition(b"\r\n\r\n")[2] == answer.partition(b"\r\n\r\n")[2]
+
+
+def test_a_request_that_no_rule_covers_says_so(world: World, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", AUTHORITY)
+    internet = Internet(secure=serve(reply("log in", "401 Unauthorized"), tls=True))
+    guard = Guard(Policy(network="secure.example.com"), "code")
+    own = {"credentials": {"secure.example.com": Credential(SECRET)}}
+    gate = HostGate(("secure.example.com",), guard, resolve=internet.resolve, route=internet.route, **own)
+    ask(world.proxy(gate), GET.replace(b"GET", b"DELETE"))
+    sent = "A DELETE request for '/a?b' of 'secure.example.com' was sent without a credential"
+    assert gate.lines(0.0) == [f"{sent}: no rule of [credentials] covers it."]
 
 
 def test_a_credential_that_is_missing_and_a_certificate_that_is_not_good_are_told(

@@ -31,7 +31,7 @@ def read_tokens(environ: Mapping[str, str], workspace: Sequence[str]) -> list[tu
         variable = f"CARGO_REGISTRIES_{name.upper().replace('-', '_')}_TOKEN"
         token = environ.get(variable) or _table(secrets, name).get("token") or _table({"": about}, "").get("token")
         if isinstance(token, str) and isinstance(index := _table({"": about}, "").get("index"), str):
-            found.append((index.removeprefix("sparse+"), Credential(token, reads=True)))
+            found.append((index.removeprefix("sparse+"), Credential(token)))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.network.variables import cache_variables, plain_address, proxy_variables, route_variables
 from toolroll.policy.effects import Effect
-from toolroll.policy.network import PACKAGES, opened
+from toolroll.policy.network import PACKAGES, opened, parse_scope
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
@@ -66,7 +66,7 @@ class CommandNetwork:
         packages = find_registries(self._environ, self._workspace) if PACKAGES in names else Registries((), {})
         named = tuple(dict.fromkeys((*(one for one in names if one != PACKAGES), *packages.names)))
         own = read_credentials(self._guard.policy.credentials, self._environ, self._workspace)
-        credentials = {**packages.credentials, **own}
+        credentials = {**own, **packages.credentials}
         with self._lock:
             proxy = self._environ.get(PROXY, "")
             gate = HostGate(named, self._guard, shown=names, proxy=proxy, credentials=credentials)
@@ -82,7 +82,7 @@ class CommandNetwork:
                     self._listen(sandbox, gate, host.strip("[]"), int(number), f"http://{place}/")
         return {
             **proxy_variables(port, self._environ),
-            **route_variables(packages.variables, gate.credential, credentials),
+            **route_variables(packages.variables, gate.has_route, map(parse_scope, credentials)),
         }
 
     def _listen(self, sandbox: Sandbox, gate: HostGate, host: str, port: int, target: str = "") -> int:
@@ -157,7 +157,7 @@ class CommandNetwork:
         if settings := read_settings(self._environ, self._workspace):
             gate = self.gate
             text = format_settings(
-                settings, lambda one: plain_address(one, gate.credential if gate else lambda _: None)
+                settings, lambda one: plain_address(one, gate.has_route if gate else lambda _: False)
             )
             os.makedirs(folder)
             with open(f"{folder}/config.toml", "w", encoding="utf-8") as file:

@@ -15,28 +15,22 @@ _SCHEMES = ("basic ", "bearer ", "token ")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The value of the header Authorization for one host."""
+    """The value of the header Authorization for the requests of a scope (`policy.network.parse_scope`)."""
 
     header: str
     problem: str = ""  # why there is none, in words
-    reads: bool = False
-    """It is for requests that change nothing: the user gave it to a package manager, not to commands."""
-
-    def serves(self, method: str) -> bool:
-        """Whether a request of this method gets it."""
-        return not self.reads or method in ("GET", "HEAD")
 
 
-def basic(login: str, *, reads: bool = False) -> Credential:
+def basic(login: str) -> Credential:
     """The credential of a user and a password, with a colon between them."""
-    return Credential("Basic " + base64.b64encode(login.encode()).decode(), reads=reads)
+    return Credential("Basic " + base64.b64encode(login.encode()).decode())
 
 
 def read_credentials(
     sources: Mapping[str, str], environ: Mapping[str, str], workspace: Sequence[str]
 ) -> dict[str, Credential]:
-    """The credentials by host, as the setting `credentials` names them: `env:NAME` or `file:PATH`."""
-    return {host: _read(source, environ, workspace) for host, source in sources.items()}
+    """The credentials by scope, as the setting `credentials` names them: `env:NAME` or `file:PATH`."""
+    return {scope: _read(source, environ, workspace) for scope, source in sources.items()}
 
 
 def _read(source: str, environ: Mapping[str, str], workspace: Sequence[str]) -> Credential:

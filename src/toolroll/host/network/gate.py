@@ -18,7 +18,7 @@ from toolroll.host.http.proxy import parse as parse_proxy
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.policy.effects import Effect
-from toolroll.policy.network import format_network, name_host, opened, ports_of
+from toolroll.policy.network import format_network, name_host, opened, parse_scope, ports_of
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class HostGate:
     """Connects to hosts on behalf of commands. Any thread may use it.
 
     A host that is not among `names` is asked about, if there is somebody to ask. An answer holds for the command that
-    has asked, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by the
-    name of a host. `resolve` and `route` replace the system's resolver and routes.
+    has asked, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by scope,
+    the first that covers a request before others. `resolve` and `route` replace the system's resolver and routes.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class HostGate:
         self._allow = (*opened(self._names), *guard.policy.hosts)
         self._backend = GuardedBackend(route, parse_proxy(proxy))
         self._resolve = resolve
-        self._credentials = credentials or {}
+        self._credentials = [(parse_scope(scope), one) for scope, one in (credentials or {}).items()]
+        self._credentials.sort(key=lambda one: -len(one[0].path))
         self._trust: ssl.SSLContext | None = None
         self._asking = threading.Lock()
         self._answers: dict[int, dict[str, Consent]] = {}  # by command
@@ -124,10 +125,10 @@ class HostGate:
                 self._heirs[threading.get_ident()] = self._answers.pop(command, {})
             return agreed
 
-    def connect_tls(self, place: urls.Target, credential: Credential, command: Command = int) -> ssl.SSLSocket:
-        """A connection over TLS to a host with a credential; UnreachedError also if its certificate is not good."""
+    def connect_tls(self, place: urls.Target, credential: Credential | None, command: Command = int) -> ssl.SSLSocket:
+        """A connection over TLS to a host with credentials; UnreachedError also if its certificate is not good."""
         name = name_host(place.host, place.port)
-        if credential.problem:
+        if credential is not None and credential.problem:
             raise self._refuse(name, credential.problem, command)
         connected = self.connect(place.url, command)
         try:
@@ -139,13 +140,22 @@ class HostGate:
             connected.close()
             raise self._refuse(name, f"TLS with it failed: {error}", command) from None
 
-    def credential(self, url: str) -> Credential | None:
-        """The credential for requests to the host of a URL; None if it has none."""
+    def credential(self, method: str, place: urls.Target) -> Credential | None:
+        """The credential for a request; None if it gets none."""
+        host = name_host(place.host, place.port)
+        return next((one for at, one in self._credentials if at.host == host and at.covers(method, place.path)), None)
+
+    def has_route(self, url: str) -> bool:
+        """Whether plain requests to the host of a URL are sent on over TLS, because it has credentials."""
         try:
             place = urls.parse(url)
         except ValueError:
-            return None
-        return self._credentials.get(name_host(place.host, place.port))
+            return False
+        return any(at.host == name_host(place.host, place.port) for at, _ in self._credentials)
+
+    def note(self, place: urls.Target, sentence: str, command: Command) -> None:
+        """Remember what else is to be said to a command about what it asked of a host."""
+        self._refusals.append(_Refusal(time.time(), name_host(place.host, place.port), sentence, command()))
 
     def ports(self, host: str) -> tuple[int, ...]:
         """The ports at which commands may reach a host without a question."""

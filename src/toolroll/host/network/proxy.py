@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import cache, partial
 from http.client import HTTPException
 
-from toolroll.host.network.credentials import Credential
+from toolroll.host.network.echoes import EchoedError
 from toolroll.host.network.gate import Command, HostGate, UnreachedError
-from toolroll.host.network.tls_route import send_request
+from toolroll.host.network.tls_route import ROUTE_METHODS, send_request
 from toolroll.policy import urls
 
 _MOST = 256  # connections at a time; more wait
@@ -25,6 +25,7 @@ _PAUSE_SECONDS = 0.1
 _END_SECONDS = 2.0  # for a connection to end with its server
 _MAX_HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 256 * 1024
+_LOGIN_NEEDED = (401, 403)
 _SOCKS, _SOCKS_CONNECT = 5, 1
 _SOCKS_DENIED, _SOCKS_UNREACHABLE, _SOCKS_UNSUPPORTED, _SOCKS_NO_METHOD = 2, 4, 7, 0xFF
 _OF_ONE_HOP = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"host")
@@ -106,7 +107,7 @@ class ProxyServer:
                     command()
                 self._keep(client)
                 client.settimeout(_HEAD_SECONDS)
-                if self._target and self._gate.credential(self._target) is None:
+                if self._target and not self._gate.has_route(self._target):
                     self._join(client, self._gate.connect(self._target, command), b"", b"")
                 elif client.recv(1, socket.MSG_PEEK) == bytes([_SOCKS]):
                     self._serve_socks(client, command)
@@ -155,8 +156,8 @@ class ProxyServer:
             return
         url = f"https://{target}/" if tunnel else target
         kept = [one for one in fields if one.partition(b":")[0].strip().lower() not in _OF_ONE_HOP]
-        if not tunnel and (credential := self._gate.credential(url)) is not None:
-            self._serve_credential(client, command, (method, kept, rest), urls.parse(url), credential)
+        if not tunnel and self._gate.has_route(url):
+            self._serve_route(client, command, (method, kept, rest), urls.parse(url))
             return
         try:
             server = self._gate.connect(url, command)
@@ -171,16 +172,15 @@ class ProxyServer:
         own = [f"{method} {place.path} {version}".encode(), f"Host: {place.authority}".encode(), b"Connection: close"]
         self._join(client, server, b"", b"\r\n".join((*own, *kept)) + b"\r\n\r\n" + rest)
 
-    def _serve_credential(
-        self,
-        client: socket.socket,
-        command: Command,
-        request: tuple[str, list[bytes], bytes],
-        place: urls.Target,
-        credential: Credential,
+    def _serve_route(
+        self, client: socket.socket, command: Command, request: tuple[str, list[bytes], bytes], place: urls.Target
     ) -> None:
-        """Send a request over TLS, with the credential of its host."""
+        """Send a request over TLS, with the credential of its host that covers it."""
+        if request[0] not in ROUTE_METHODS:
+            _answer(client, "405 Method Not Allowed", f"{request[0]!r} is not sent to a host with a credential.")
+            return
         target = replace(place, scheme="https", port=443 if place.port == 80 else place.port)
+        credential = self._gate.credential(request[0], place)
         try:
             server = self._gate.connect_tls(target, credential, command)
         except UnreachedError as error:
@@ -191,7 +191,17 @@ class ProxyServer:
             for one in (client, server):
                 one.settimeout(_IDLE_SECONDS)
             try:
-                send_request(client, server, request, target, credential)
+                status = send_request(client, server, request, target, credential.header if credential else "")
+                if credential is None and status in _LOGIN_NEEDED:
+                    asked = f"A {request[0]} request for {place.path!r} of {place.host!r} was sent without a credential"
+                    self._gate.note(place, f"{asked}: no rule of [credentials] covers it.", command)
+            except EchoedError as error:
+                ended = f"The answer of {place.host!r} was not passed on, because {error}."
+                self._gate.note(place, ended, command)
+                if error.begun:  # a plain end would look like that of the answer
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                else:
+                    _answer(client, "502 Bad Gateway", ended)
             finally:
                 with self._lock:
                     self._open.discard(server)

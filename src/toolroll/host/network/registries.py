@@ -13,12 +13,12 @@ from toolroll.host.network.cargo import read_tokens
 from toolroll.host.network.credentials import Credential, basic
 from toolroll.host.runtime.launcher import is_beneath
 from toolroll.policy import urls
-from toolroll.policy.network import name_host
+from toolroll.policy.network import READING, name_host, parse_scope
 
 _MAX_BYTES = 1_000_000
 _URL = re.compile(r"https?://[^\s\"',|\]]+")
 _CREDENTIALS = re.compile(r"(?<=//)([^/@]*)@")
-_NPM_SECRET = r"//(?P<place>[^/\s=]+?)(?:/[^\s=]*)?:(?P<kind>_auth|_authToken)\s*=\s*\"?(?P<secret>[^\s\"]+)"
+_NPM_SECRET = r"//(?P<place>[^/\s=]+?)(?P<path>/[^\s=]*)?:(?P<kind>_auth|_authToken)\s*=\s*\"?(?P<secret>[^\s\"]+)"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -90,7 +90,7 @@ class Registries:
     names: tuple[str, ...]
     variables: Mapping[str, str]
     credentials: Mapping[str, Credential] = field(default_factory=dict)
-    """What package managers send to hosts, by these names; only for requests that read."""
+    """What package managers send to hosts, by scope; only for requests that read."""
 
 
 def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -> Registries:
@@ -98,7 +98,7 @@ def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -
     names: dict[str, None] = {}
     variables: dict[str, str] = {}
     folders = tuple(workspace)
-    credentials = {place: one for url, one in read_tokens(environ, folders) if (place := _place(url))}
+    credentials = {_scope(place): one for url, one in read_tokens(environ, folders) if (place := _place(url))}
     for client in _CLIENTS:
         given = [url for name in client.variables.split() for url in _URL.findall(environ.get(name, ""))]
         lines = [] if given else list(_read_lines(client.keys, client.files, environ, folders))
@@ -112,9 +112,23 @@ def find_registries(environ: Mapping[str, str], workspace: Iterable[str] = ()) -
             if place := _place(url):
                 names[place] = None
                 if login := _CREDENTIALS.search(url):
-                    credentials[place] = basic(unquote(login[1]), reads=True)
+                    # Its files are beside the index, and named by it.
+                    above = (
+                        _CREDENTIALS.sub("", url).rstrip("/").partition("://")[2].partition("/")[2].rpartition("/")[0]
+                    )
+                    credentials[_scope(place, above)] = basic(unquote(login[1]))
         credentials |= _find_secrets(client, environ, folders)
-    return Registries(tuple(names), variables, {place: one for place, one in credentials.items() if place in names})
+    used = {scope: one for scope, one in credentials.items() if parse_scope(scope).host in names}
+    return Registries(tuple(names), variables, used)
+
+
+def _scope(place: str, path: str = "") -> str:
+    """The key of a credential for what package managers do there."""
+    try:
+        parse_scope(f"{place}/{path}")
+    except ValueError:  # an odd path: the host alone, as the programs themselves do
+        path = ""
+    return f"{','.join(READING)} {place}" + (f"/{path.strip('/')}/" if path.strip("/") else "")
 
 
 def _place(url: str) -> str:
@@ -132,7 +146,7 @@ def _find_secrets(client: _Client, environ: Mapping[str, str], folders: Sequence
         secret = _VARIABLE.sub(lambda name: environ.get(name[1], ""), line["secret"])
         scheme = "Basic" if line["kind"] == "_auth" else "Bearer"
         if place := _place(f"https://{line['place']}/"):
-            found[place] = Credential(f"{scheme} {secret}", reads=True)
+            found[_scope(place, line["path"] or "")] = Credential(f"{scheme} {secret}")
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from toolroll.policy.network import CredentialScope
+
 _NOT_PROXIED = "localhost,127.0.0.1,::1"
 _NO_SSH = "git over ssh does not leave the sandbox: use the https:// address of the repository"
 # Folders in the private temporary folder; those of the second table only where packages can be fetched again, because
@@ -24,25 +26,26 @@ def cache_variables(temp: str, *, network: bool) -> dict[str, str]:
     return {name: f"{temp}/{folder}" for name, folder in kept.items()} | own
 
 
-def plain_address(text: str, has_credential: Callable[[str], object]) -> str:
+def plain_address(text: str, has_route: Callable[[str], bool]) -> str:
     """An address as commands use it: without a login, and for a host with a credential by the proxy's plain route."""
     found = _HTTPS.fullmatch(text)
     if found is None:
         return text
     plain = f"{found['before']}https://{found['rest']}"
-    return plain.replace("https:", "http:", 1) if has_credential(f"https://{found['rest']}") else plain
+    return plain.replace("https:", "http:", 1) if has_route(f"https://{found['rest']}") else plain
 
 
 def route_variables(
-    registries: Mapping[str, str], has_credential: Callable[[str], object], hosts: Iterable[str]
+    registries: Mapping[str, str], has_route: Callable[[str], bool], scopes: Iterable[CredentialScope]
 ) -> dict[str, str]:
     """The variables that name the user's registries, and those by which programs use the plain routes to hosts."""
-    found = {name: plain_address(url, has_credential) for name, url in registries.items()}
+    found = {name: plain_address(url, has_route) for name, url in registries.items()}
     if any(url.startswith("http:") for url in found.values()):
         found["NPM_CONFIG_OMIT_LOCKFILE_REGISTRY_RESOLVED"] = "true"  # the route is no address for others
-    if hosts := list(hosts):
-        found["PIP_TRUSTED_HOST"] = " ".join(hosts)
-        found["GIT_CONFIG_PARAMETERS"] = " ".join(f"'url.http://{host}/.insteadof=https://{host}/'" for host in hosts)
+    if scopes := list(scopes):
+        found["PIP_TRUSTED_HOST"] = " ".join(dict.fromkeys(one.host for one in scopes))
+        places = dict.fromkeys(f"{one.host}{one.path}" for one in scopes)
+        found["GIT_CONFIG_PARAMETERS"] = " ".join(f"'url.http://{one}.insteadof=https://{one}'" for one in places)
     return found
 
 
