@@ -23,7 +23,7 @@ from toolroll.catalogue import (
     from_server,
     resolve_choice,
 )
-from toolroll.dialect import Bundle, Dialect, Entry, Relay, View, plain
+from toolroll.dialect import Bundle, Dialect, Entry, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
@@ -35,7 +35,7 @@ from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
 from toolroll.program_calls import ProgramCalls
-from toolroll.registry import Registry
+from toolroll.registry import KitRegistry
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services, change_limits, limits_of, with_dialect
 from toolroll.spellings import read_call
@@ -150,6 +150,8 @@ class Kit(ProgramCalls):
         settings = self.settings
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
+        self.registry = KitRegistry(self, lambda: self._entries)
+        """The tools as the dialect names them: look up, add, remove, check and call."""
         own = self.session, self.dialect.profile, self.limits, guard, settings, files, commands
         self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
@@ -182,8 +184,11 @@ class Kit(ProgramCalls):
     def _call_from_program(self, request: CallRequest, ctx: Context) -> Result:
         return call_from_program(self._executor.call, self.entry(request.name), request, ctx)
 
-    def _add(self, entries: Iterable[Entry]) -> None:
+    def _add(self, entries: Sequence[Entry]) -> None:
         with self._lock:
+            for name in (entry.name for entry in entries):
+                if name in self._entries or name in META_TOOLS:
+                    raise ValueError(f"Tool with name {name!r} is already registered: {self._origin(name)} has it.")
             self._added = self._added | {entry.name: entry for entry in entries}
             self._rebuild_executor()
         self._catalogue.notify()
@@ -207,11 +212,6 @@ class Kit(ProgramCalls):
                 entry = self._entries[name].within(effects)
                 if entry is not None:
                     yield entry
-
-    @property
-    def registry(self) -> Registry[View | Bundle]:
-        """The tools as the dialect names them, to look up and filter."""
-        return Registry(one for one in self._entries.values() if not isinstance(one, Relay))
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
@@ -372,10 +372,8 @@ class Kit(ProgramCalls):
             entries = [View.native(from_server(one)) for one in tool.kit_tools()]
         else:
             raise TypeError(f"{tool!r} is not a tool; decorate it with @tool.")
-        for one in entries:
-            if one.name in self._entries or one.name in META_TOOLS:
-                raise ValueError(f"Tool with name {one.name!r} is already registered: {self._origin(one.name)} has it.")
-            _ = one.schema  # of a bundle: ValueError when its actions do not go together
+        for entry in entries:
+            _ = entry.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)
         if not isinstance(tool, Tool | View | Bundle):
             tool.follow(self._follow)

@@ -136,5 +136,5 @@ def test_options_of_the_document_s_constructors(open_kit, put):
     kit = open_kit(changed, limits={"test_seconds": 1800})
     assert kit.call("file", {"action": "read", "path": "a.txt"}).data["line_count"] == 50
     assert kit.call("file", {"action": "write", "path": "m.py", "content": "def f(:"}).ok
-    assert kit.registry.get("terminal").fixed == {"timeout": 9}
+    assert kit.registry.get("terminal").entry.fixed == {"timeout": 9}
     assert (kit.limits.test_seconds, kit.limits.call_seconds) == (1800, 1860)
