@@ -27,6 +27,7 @@ from toolroll.dialect import Bundle, Dialect, Entry, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
+from toolroll.host.files.reader import FileRecords
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
@@ -156,6 +157,8 @@ class Kit(ProgramCalls):
         self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
+        self.records = FileRecords(services.files)
+        """When the session read and wrote files; a program can mark its own accesses."""
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self.closed = services.closed  # set by `close`
         self._steps = self._build_steps()

@@ -22,10 +22,21 @@ EDIT = ("call", "-d", "cdd", "edit", "file_path=a.txt", "old_string=one", "new_s
 def test_cdd_edits_what_an_earlier_call_of_the_session_has_read(quick: Run, put: Put, ws: Path) -> None:
     put({"a.txt": "one\n"})
     assert quick(*EDIT)[0] == 1
+    status, _, said = quick(*EDIT, "--session", "s")
+    assert (status, "try: toolroll call --dialect cdd --session s read file_path=a.txt" in said) == (1, True), said
     assert quick("call", "-d", "cdd", "read", "file_path=a.txt", "--session", "s")[0] == 0
     assert quick(*EDIT)[0] == 1
     assert quick(*EDIT, "--session", "other")[0] == 1
     assert quick(*EDIT, "--session", "s")[0] == 0
+    assert (ws / "a.txt").read_text() == "two\n"
+
+
+def test_calls_without_a_name_and_a_terminal_share_what_cdd_has_read(quick: Run, put: Put, ws: Path) -> None:
+    put({"a.txt": "one\n"})
+    said = quick(*EDIT)[2]
+    assert "try: toolroll call --dialect cdd read file_path=a.txt" in said, said
+    assert quick("call", "-d", "cdd", "read", "file_path=a.txt")[0] == 0
+    assert quick(*EDIT)[0] == 0
     assert (ws / "a.txt").read_text() == "two\n"
 
 
@@ -98,7 +109,7 @@ def test_calls_from_one_terminal_are_one_session(ws: Path, put: Put, env: dict[s
     try:
         one, two = pairs[0][1], pairs[1][1]
         assert run(-1, *read) == 0
-        assert run(-1, *EDIT) == 1
+        assert run(two, *EDIT) == 1
         assert run(one, *read) == 0
         assert run(two, *EDIT) == 1
         assert run(one, *EDIT) == 0

@@ -206,7 +206,8 @@ values:
 sessions:
   Calls from one terminal in one workspace are one session, as are calls with the same --session NAME: what
   was read and in which encoding, todos, approvals and the folder of `terminal` are kept until 24 hours pass
-  without a call. Without a terminal and without a name, each call is a session of its own. See: toolroll sessions
+  without a call. Without a terminal and without a name, each call is a session of its own, or in dialects that
+  ask to read a file before a change, of the session `cli`. See: toolroll sessions
 
 approval:
   What the policy asks about is asked on the terminal, and can be answered in the console or with

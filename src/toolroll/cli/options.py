@@ -138,7 +138,7 @@ def open_kit(
     configuration = read_settings(args, args.workspace, *over)
     for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
         complain(hint, "note")
-    session = None if listing else choose_session(args)
+    session = None if listing else choose_session(args) or _shared_session(args, configuration.settings.dialect)
     try:
         if caller is not None:
             kit: Kit = caller.kits.open(args.workspace, configuration.settings, session, approve)
@@ -172,6 +172,14 @@ def choose_session(args: Namespace) -> str | None:
         raise UsageError("The session has no name. Give one with --session NAME.")
     caller: Caller | None = getattr(args, "caller", None)
     return args.session or _terminal_name("self" if caller is None else str(caller.pid))
+
+
+def _shared_session(args: Namespace, dialect: str) -> str | None:
+    """One session for all calls without a name and a terminal, in dialects that ask to read a file before a change."""
+    from toolroll import dialects
+
+    needs_read = dialect in dialects.names() and dialects.load(dialect).profile.guard == "seen"
+    return "cli" if needs_read and hasattr(args, SESSION.name) else None
 
 
 def _terminal_name(process: str) -> str | None:

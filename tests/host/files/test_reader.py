@@ -65,7 +65,7 @@ def test_reading_counts_as_seen_and_a_peek_does_not(files):
     assert files.peek("a.txt").text == "alpha\nbeta\n"
     assert files.records.get("a.txt").version is None
     read = files.read("a.txt")
-    assert files.records.get("a.txt") == (read.version, UTF8)
+    assert files.records.get("a.txt")[:2] == (read.version, UTF8)
     files.records.clear()
     window = files.window("sub/../a.txt", 2, 1, None)
     assert (window.lines, window.total, window.ended) == (("beta",), 2, True)
@@ -244,4 +244,4 @@ def test_bytes_count_as_seen_only_where_that_is_asked_for(files, put):
     with pytest.raises(ToolError, match="too large"):
         files.data("a.txt", 10)
     assert files.data("a.txt", 11, seen=True) == b"alpha\nbeta\n"
-    assert files.records.get("a.txt") == (files.read("a.txt").version, None)
+    assert files.records.get("a.txt")[:2] == (files.read("a.txt").version, None)

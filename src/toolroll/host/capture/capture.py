@@ -416,7 +416,8 @@ class Capture:
             same = old is not None and known.version.stamp[1:] == (old[1], *old[2:])
             if same and new is not None and after is not None and after.kind == "file" and not after.is_lost:
                 stamp = known.version.stamp[0], new[1], *new[2:]
-                self._records.note(path, Version(stamp, bytes.fromhex(after.content)), known.encoding)
+                version = Version(stamp, bytes.fromhex(after.content))
+                self._records.note(path, version, known.encoding, written=True)
 
 
 def _describe(error: OSError | ToolError) -> str:

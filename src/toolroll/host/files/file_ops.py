@@ -182,7 +182,7 @@ class OpsWorkspace(Workspace):
         self._check_size(change.path, len(change.after), self._limits.write_bytes)
         if change.changed:
             self.root.ops.write(change.path, change.after)
-            self.records.note(change.path, _version(change.after), change.encoding)
+            self.records.note(change.path, _version(change.after), change.encoding, written=True)
         return change
 
     def _content(self, path: str) -> bytes | None:

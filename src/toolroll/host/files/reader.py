@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from toolroll.host.files.line_window import LineIndexCache, Window, window_of_file
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
 from toolroll.host.files.verdict import find_break
-from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
+from toolroll.host.files.versions import DigestCache, FileRecord, SeenVersions, Version, digest, stamp_of
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -18,6 +19,9 @@ from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import diff, lines, names
 from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _EXACT = frozenset({"utf-8", "ascii", "iso8859-1"})  # one way to write a text, and decoding takes no other
 _WHOLE_BYTES = 8_000_000  # files up to this size are read at once: quicker, and their content is then known exactly
@@ -317,6 +321,63 @@ class FileReader:
         if asked is not None or not self._guess:
             return used
         return choose_encoding(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+
+
+class FileRecords:
+    """Which files a session has read and written, and when; a program can add its own accesses, and clear them."""
+
+    def __init__(self, files: FileReader) -> None:
+        self._files = files
+
+    def all(self) -> dict[str, FileRecord]:
+        """The record of each file by its path, the least recently used first."""
+        return self._files.records.all()
+
+    def last_read(self, path: str) -> datetime | None:
+        """When a file was read or written last; None if it was not."""
+        return _as_time(self._record(path).read)
+
+    def last_written(self, path: str) -> datetime | None:
+        """When a file was written last by a tool or a command of the session; None if it was not."""
+        return _as_time(self._record(path).written)
+
+    def mark_read(self, path: str) -> None:
+        """Count a file as read as it is now; ToolError if it cannot be read."""
+        self._mark(path, written=False)
+
+    def mark_written(self, path: str) -> None:
+        """Count a file as written, and so read, as it is now; ToolError if it cannot be read."""
+        self._mark(path, written=True)
+
+    def clear(self, path: str | None = None) -> None:
+        """Forget a path and everything below it, or all files."""
+        if path is None:
+            self._files.records.clear()
+        else:
+            self._files.records.forget("/".join(self._files.key(path)))
+
+    def _mark(self, path: str, *, written: bool) -> None:
+        fd, real, status = self._files._file(path)
+        try:
+            version = Version(stamp_of(status), digest(read_all(fd, status.st_size)))
+        finally:
+            os.close(fd)
+        records = self._files.records
+        records.note(real, version, records.get(real).encoding, written=written)
+
+    def _record(self, path: str) -> FileRecord:
+        try:
+            fd, real, _ = self._files._file(path)
+            os.close(fd)
+        except ToolError:  # it is gone, or may no longer be read
+            real = "/".join(self._files.key(path))
+        return self._files.records.get(real)
+
+
+def _as_time(seconds: float | None) -> datetime | None:
+    import datetime
+
+    return None if seconds is None else datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
 
 def _window(data: bytes, start: int, count: int, encoding: Encoding) -> Window:

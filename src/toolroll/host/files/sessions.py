@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from toolroll.host.files.versions import MAX_FILES, FileRecord
+from toolroll.host.files.versions import FileRecord
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
@@ -103,9 +103,9 @@ class SessionStore:
                 now = self.load(before.name)
             except DamagedSessionError:
                 now = SavedSession(before.name)
-            newest = dict(list(_merge(before.files, files, now.files).items())[-MAX_FILES:])
             granted = list(dict.fromkeys((*now.grants, *grants)))
-            made = SavedSession(before.name, time.time(), newest, _merge(before.shells, shells, now.shells), granted)
+            seen, kept = _merge(before.files, files, now.files), _merge(before.shells, shells, now.shells)
+            made = SavedSession(before.name, time.time(), seen, kept, granted)
             self._state.put(_FOLDER, session_file_name(before.name) + _SUFFIX, msgspec.json.encode(made))
 
     def all(self) -> list[SavedSession]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -34,18 +35,18 @@ class FileRecord(NamedTuple):
 
     version: Version | None = None
     encoding: Encoding | None = None
+    read: float | None = None
+    """When it was read or written last, in seconds since 1970: what was written is known."""
+    written: float | None = None
 
 
 _UNSEEN = FileRecord()
-MAX_FILES = 1000
-"""Files that are remembered in a session."""
 
 
 class SeenVersions:
-    """The files that a session has seen, the least recently used forgotten first. Safe for threads."""
+    """The files that a session has seen, the least recently used first. Safe for threads."""
 
-    def __init__(self, most: int = MAX_FILES) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, FileRecord] = OrderedDict()
 
@@ -54,13 +55,13 @@ class SeenVersions:
         with self._lock:
             return self._files.get(path, _UNSEEN)
 
-    def note(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
+    def note(self, path: str, version: Version, encoding: Encoding | None = None, *, written: bool = False) -> None:
         """Remember that this version was shown, or was written: what we wrote we have seen."""
+        now = time.time()
         with self._lock:
-            self._files[path] = FileRecord(version, encoding)
+            before = self._files.get(path, _UNSEEN)
+            self._files[path] = FileRecord(version, encoding, now, now if written else before.written)
             self._files.move_to_end(path)
-            if len(self._files) > self._most:
-                self._files.popitem(last=False)
 
     def forget(self, path: str) -> None:
         """Drop a path and everything below it."""

@@ -236,7 +236,7 @@ class Workspace(FileReader):
         place, draft, recorder = save.place, save.draft, self._recorder
         save.new.put(lambda: self._check_unchanged(place, draft.version))
         status = place.status()
-        self.records.note(place.path, Version(stamp_of(status), save.digest), draft.encoding)
+        self.records.note(place.path, Version(stamp_of(status), save.digest), draft.encoding, written=True)
         if recorder is not None and save.step is not None:
             recorder.written(save.step, status)
             recorder.folders.add(place)
@@ -296,7 +296,7 @@ class Workspace(FileReader):
                 sync=sync,
             )
         status = place.status()
-        self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding)
+        self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding, written=True)
 
     def _stage(self) -> int | None:
         try:
