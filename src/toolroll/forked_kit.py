@@ -45,7 +45,7 @@ class ForkedKit(Kit):
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **self._options_of(base))
         self._services.root.stand_for(base.workspace)
         self._services.state.share("tests", base._services.state)  # which files tests reach
-        self._add(one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp")
+        self._add([one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp"])
 
     def _options_of(self, base: Kit) -> dict[str, Any]:
         """The options of a kit on a fork of `base`."""
