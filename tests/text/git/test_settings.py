@@ -5,7 +5,13 @@ import re
 import pytest
 
 from toolroll.result import ToolError
-from toolroll.text.git.settings import SENTINEL, harmless_settings, quiet_settings, setting_variables
+from toolroll.text.git.settings import (
+    SENTINEL,
+    harmless_settings,
+    knows_lazy_fetch,
+    quiet_settings,
+    setting_variables,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +93,20 @@ def test_drivers_are_replaced_for_commands_of_others():
     assert (found["diff.x.textconv"], found["diff.y.command"]) == ("cat", found["diff.external"])
     assert "diff -u" in found["diff.external"]
     assert "diff.external" not in quiet_settings([])
+
+
+@pytest.mark.parametrize(
+    ("version", "knows"),
+    [
+        ("git version 2.39.3 (Apple Git-146)", False),
+        ("git version 2.39.5", True),
+        ("git version 2.42.1.windows.1", False),
+        ("git version 2.44.1", True),
+        ("git version 2.45.0-rc0", True),
+        ("git version 2.31", False),
+        ("git version 3.0", True),
+        ("x", False),
+    ],
+)
+def test_which_git_fetches_no_missing_objects(version, knows):
+    assert knows_lazy_fetch(version) == knows

@@ -288,6 +288,95 @@ def test_the_question_shows_the_steps(open_kit, forked):
     assert "git rebase --continue" in asked[-1]
 
 
+@pytest.mark.parametrize("where", ["nested", "w", "sub"])
+def test_steps_of_other_repositories_and_working_trees_are_not_continued(kit, repo, where):
+    if where == "nested":
+        shutil.copytree(repo, repo / where)
+    elif where == "w":
+        run(repo, "worktree", "add", "-q", "-b", "w", "w")
+    else:
+        run(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", f"{repo}/.git", where)
+    own = {"nested": "nested/.git", "w": ".git/worktrees/w", "sub": ".git/modules/sub"}[where]
+    head = run(repo / where, "rev-parse", "HEAD")
+    (repo / own / "rebase-merge").mkdir()
+    files = {"head-name": "refs/heads/main\n", "orig-head": head, "onto": head, "interactive": "", "done": ""}
+    for name, text in {**files, "git-rebase-todo": "exec touch RAN\n"}.items():
+        (repo / own / "rebase-merge" / name).write_text(text)
+    result = kit.call("git", {"action": "rebase", "sub": "continue", "files": [where]})
+    assert (result.error.code, "there is 'exec touch RAN'" in result.text) == ("SecurityError", True)
+    assert list(repo.rglob("RAN")) == []
+
+
+@pytest.mark.parametrize("where", ["", "nested", "w"])
+def test_what_was_not_done_is_named_with_the_command_that_does_it(open_kit, repo, where):
+    """Signing, hooks and filters: by the git tool not, by the command that it names all of them."""
+    folder = repo / where
+    if where == "nested":
+        shutil.copytree(repo, folder)
+    elif where:
+        run(repo, "worktree", "add", "-q", "-b", "w", "w")
+    hooks = (folder if where == "nested" else repo) / ".git/hooks"
+    hooks.mkdir()
+    for name in ("pre-commit", "commit-msg", "post-merge", "pre-push.sample"):
+        (hooks / name).write_text(f"#!/bin/sh\n: > ran-{name}\n")
+        (hooks / name).chmod(0o755 if name != "post-merge" else 0o644)
+    run(folder, "config", "commit.gpgSign", "yes")
+    run(folder, "branch", "topic")
+    kit = open_kit(policy=Policy(allow_destructive=True))
+    (folder / "a.txt").write_text("two\n")
+    kit.call("git", {"action": "add", "files": [f"{where}/a.txt".strip("/")]})
+    made = kit.call("git", {"action": "commit", "message": "two", "files": [where] if where else []})
+    within = f"cd {where} && " if where else ""
+    again = f"{within}git reset --soft HEAD~1 && git commit -C ORIG_HEAD"
+    done = f"(Not done here: signing, the hook 'pre-commit', the hook 'commit-msg'. `bash` does it: {again})"
+    assert made.text.endswith(done)
+    run(folder, "config", "commit.gpgSign", "false")  # nobody has a key here
+    kit.call("bash", {"command": again})
+    assert {path.name for path in folder.glob("ran-*")} == {"ran-pre-commit", "ran-commit-msg"}
+    assert run(folder, "log", "--format=%s") == "two\nfirst\n"
+
+
+def test_files_of_a_filter_are_named_with_the_command_that_runs_it(open_kit, repo, put):
+    kit = open_kit(policy=Policy(allow_destructive=True))
+    put({".gitattributes": "*.x filter=turn\n", "a.x": "cba\n"})
+    run(repo, "config", "filter.turn.clean", "rev")
+    run(repo, "config", "filter.turn.smudge", "rev")
+    refused = kit.call("git", {"action": "add"})
+    assert (refused.error.code, "git add -- FILE" in refused.text) == ("Unsupported", True)
+    assert kit.call("bash", {"command": "git add -- . && git commit -qm turned"}).ok
+    put({"a.x": "other\n"})
+    restored = kit.call("git", {"action": "restore", "files": ["a.x"], "force": True})
+    assert "(Files of the filter 'turn' are as git stores them" in restored.text
+    assert (repo / "a.x").read_text() == "abc\n"
+    assert kit.call("bash", {"command": "rm a.x && git checkout -- a.x"}).ok
+    assert (repo / "a.x").read_text() == "cba\n"
+
+
+def test_a_partial_clone_and_a_git_that_fetches_by_itself(open_kit, repo, remote, tmp_path, monkeypatch):
+    """An old git runs what a repository names to fetch an object that is missing; this one only says that it is old."""
+    version = run(repo, "version").split()[2]
+    with open(shutil.which("git"), "rb") as file:
+        binary = file.read()
+    if len(version) < 6 or version.encode() not in binary:
+        pytest.skip("the version of this git is not in its file")
+    (tmp_path / "old").mkdir()
+    old = f"2.39.3{'x' * (len(version) - 6)}"
+    (tmp_path / "old/git").write_bytes(binary.replace(version.encode(), old.encode()))
+    (tmp_path / "old/git").chmod(0o755)
+    run(repo, "config", "core.repositoryFormatVersion", "1")
+    run(repo, "config", "extensions.partialClone", "origin")
+    policy = Policy(sandbox="none", allow_destructive=True)
+    assert open_kit(ONLY, policy=policy).call("git", {"action": "fetch"}).ok
+    monkeypatch.setenv("PATH", f"{tmp_path}/old", prepend=os.pathsep)
+    kit = open_kit(policy=policy)
+    for action in ("fetch", "push"):
+        result = kit.call("git", {"action": action})
+        assert result.error.code == "Unsupported", result.text
+        assert result.text.startswith(f"Nothing was started: this is a partial clone, and git version {old} fetches")
+        assert result.text.endswith(f"a newer git: git {action}")
+    assert kit.call("git", {"action": "status"}).ok
+
+
 def test_settings_and_hooks_stay_as_they_are(open_kit, repo, tmp_path, tier):
     """git runs with the rights of `bash`, whatever it does by itself or is made to run."""
     kit = open_kit(ONLY, policy=Policy(sandbox=tier, allow_destructive=True))

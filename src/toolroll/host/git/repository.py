@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,11 +25,12 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git.names import decode_output
 from toolroll.text.git.requests import GitCommand, GitOutput, Plan, WorkingFile, make_refusal
 from toolroll.text.git.settings import (
-    PROTOCOLS,
     SENTINEL,
     harmless_settings,
+    knows_lazy_fetch,
     quiet_settings,
 )
+from toolroll.text.git.skipped import CHECKS_OUT, HOOKS, SIGNING, list_filters
 from toolroll.text.git.stakes import describe_stake
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Shell
 
 _MAX_OUTPUT_BYTES = 4_000_000  # of one answer
+_TOO_OLD = (
+    "Nothing was started: this is a partial clone, and {version} fetches what it lacks by programs that settings name, "
+    "which git 2.39.4, 2.40.2, 2.41.1, 2.42.2, 2.43.4, 2.44.1 and 2.45 on can be kept from. Use `bash` for this "
+    "remote, a folder, or ask the user for a newer git: git {verb}"
+)
 _FORCE = "Commit or stash them first. To go on all the same, set `force`."
 _MAX_ERROR_CHARS = 20_000
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
@@ -61,6 +67,8 @@ class RepositoryLocation:
     """The working tree beneath the workspace; None when the workspace is a folder of the working tree."""
     own: tuple[str, ...] = ()
     """The repository's own folder beneath the workspace."""
+    common: tuple[str, ...] = ()
+    """The folder beneath the workspace that all its working trees share, with settings and hooks."""
 
 
 class Repository:
@@ -82,7 +90,8 @@ class Repository:
         name, root, parts = files.root.owner(files.key(path))
         place = locate(root, parts)
         if name and place.parts is not None:
-            place = replace(place, parts=(name, *place.parts), own=(name, *place.own))
+            own, common = (name, *place.own), (name, *place.common)
+            place = replace(place, parts=(name, *place.parts), own=own, common=common)
         return cls(place, files, shell, call, seconds)
 
     @property
@@ -142,15 +151,63 @@ class Repository:
         if command.changes and not command.force and (loss := self.find_loss(find_stake(("git", *command.words)))):
             raise ToolError(ErrorCode.CONFLICT, f"{loss} {_FORCE}")
         settings = self._settings(strict=command.strict)
+        if command.folder and "extensions.partialclone" in self._names:
+            version = self._git(GitCommand(("version",)), settings).out.strip()
+            if not knows_lazy_fetch(version):
+                raise ToolError(ErrorCode.UNSUPPORTED, _TOO_OLD.format(version=version, verb=command.words[0]))
         for pause in (*_RETRY_SECONDS, None):
             printed = self._git(command, settings)
             if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
                 break
             time.sleep(pause)
             self._call.token.check()
+        if command.changes:
+            skipped, filters = self._list_skipped(command.words[0]), self._list_filters(command.words[0])
+            printed = replace(printed, skipped=tuple(skipped), filters=tuple(filters))
         if command.changes and any(name.startswith("include") for name in self._names):
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
+
+    def _list_skipped(self, verb: str) -> Iterator[str]:
+        """What git would have done besides, by the repository's settings and hooks."""
+        signing = SIGNING.get(verb, "")
+        # A name that is there twice is also one of the repository's, besides ours.
+        given = [name for name in ("core.hookspath", signing) if self._names.count(name) > 1]
+        values: dict[str, str] = {}
+        if given and (signing or verb in HOOKS):
+            words = ("config", "--show-scope", "-z", "--get-regexp", f"^({'|'.join(given)})$")
+            fields = self._git(GitCommand(words), harmless_settings(self._names)).out.split("\0")
+            rows = [
+                row.partition("\n") for scope, row in zip(fields[::2], fields[1::2], strict=False) if scope != "command"
+            ]
+            values = {name: value if line else "true" for name, line, value in rows}
+        if values.get(signing, "").lower() in ("true", "yes", "on", "1"):
+            yield "signing"
+        folder = values.get("core.hookspath")
+        yield from (f"the hook {name!r}" for name in HOOKS.get(verb, ()) if self._is_hook(folder, name))
+
+    def _list_filters(self, verb: str) -> Iterator[str]:
+        """The filters of files that a command may have written."""
+        # Git LFS is mostly set up in the user's settings, which are not read; it has a folder in the repository.
+        names = {*list_filters(self._names), *(["lfs"] if self._stat(*self.place.common, "lfs") else [])}
+        for name in sorted(names) if verb in CHECKS_OUT else ():
+            listed = GitCommand(("ls-files", "-z", "--", f":(top,attr:filter={name})"))
+            if self._git(listed, self._settings(strict=False)).out:
+                yield name
+
+    def _is_hook(self, folder: str | None, name: str) -> bool:
+        """Whether git would run a hook of the workspace; `folder` is that of the settings."""
+        where = (*self.place.common, "hooks") if folder is None else (*(self.place.parts or ()), folder)
+        found = self._stat(*where, name)
+        return found is not None and stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111)
+
+    def _stat(self, *parts: str) -> os.stat_result | None:
+        """What is at a path of the workspace, also in a repository's own folder; None for nothing, and for outside."""
+        try:
+            with self._files.root.place("/".join(parts)) as place:
+                return os.stat(place.name, dir_fd=place.fd)
+        except (OSError, ToolError):
+            return None
 
     def find_loss(self, stake: GitStake | None, cwd: str = ".") -> str:
         """What a command would lose, by name; "" when that is nothing. Paths at stake are relative to `cwd`."""
@@ -199,7 +256,7 @@ class Repository:
         changes = command.changes
         programs = list_programs(self._shell.programs, folder=command.folder)
         extra: dict[str, Word] = {
-            **git_variables(settings, protocols=PROTOCOLS if command.remote else "none", programs=programs),
+            **git_variables(settings, protocols=_list_protocols(command), programs=programs),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
             "GIT_DIR": self.place.folder,
             "GIT_WORK_TREE": self.place.top,
@@ -247,15 +304,19 @@ class Repository:
         )
 
 
+def _list_protocols(command: GitCommand) -> str:
+    return "none" if not command.remote else "file" if command.folder else "http:https"
+
+
 def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
     """The repository that a path of the workspace belongs to; raises ToolError when there is none."""
     for depth in range(len(parts), -1, -1):
         own = parts[:depth]
         try:
-            folder = _own_folder(root, own)
+            folder, common = _own_folders(root, own)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        return RepositoryLocation("/".join((root.path, *own)), "/".join((root.path, *folder)), own, folder)
+        return RepositoryLocation("/".join((root.path, *own)), "/".join((root.path, *folder)), own, folder, common)
     above = root.path
     while above != "/":
         above = os.path.dirname(above)
@@ -268,19 +329,21 @@ def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
     )
 
 
-def _own_folder(root: Root, parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Where the repository of a working tree keeps its own files; OSError when there is no .git."""
+def _own_folders(root: Root, parts: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where a working tree keeps its own files, and where those that all of them share are; OSError without a .git."""
     where = "/".join((*parts, ".git"))
     with closing_fd(root.open(where, PATH)) as fd:
         mode = os.fstat(fd).st_mode
         own = root.real(fd)
     if stat.S_ISREG(mode):
         own = _resolve_pointer(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
+    common = own
     with suppress(FileNotFoundError, NotADirectoryError):
-        common = "/".join((*own, "commondir"))
-        _check_parts(root, _resolve_pointer(root, common, own, _text(root, common)))
-    _check_parts(root, own)
-    return own
+        pointer = "/".join((*own, "commondir"))
+        common = _resolve_pointer(root, pointer, own, _text(root, pointer))
+    for folder in {common, own}:
+        _check_parts(root, folder)
+    return own, common
 
 
 def _text(root: Root, where: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Generator
 
 from toolroll.result import ErrorCode, ToolError
@@ -21,6 +22,7 @@ from toolroll.text.git.requests import (
     make_refusal,
     read_status,
 )
+from toolroll.text.git.skipped import note_skipped
 from toolroll.text.git.status import RepositoryStatus
 
 # No strategy, signature or mainline of the repository's settings. To pick a merge is to pick what it brought.
@@ -94,6 +96,11 @@ def _outcome(asked: GitRequest, ran: GitOutput, did: str, before: RepositoryStat
     moved = now.commit != before.commit
     same = not moved and asked.sub == "list"
     notes = [how_to_go_on(looked.ongoing, len(now.conflicts)), where_it_was(before) if moved else ""]
+    if moved and before.commit:
+        words = shlex.join(("git", asked.action, *((asked.ref,) if asked.ref else ())))
+        again = f"git reset --keep {before.commit[:10]} && {words}"
+        amend = "git commit --amend --no-edit" if asked.action != "rebase" else ""
+        notes.append(note_skipped(ran, amend if asked.sub == "continue" else again, asked.inside))
     return GitChange("Already up to date." if same else did, now, "\n".join(filter(None, notes)))
 
 
@@ -118,10 +125,10 @@ def _reset(asked: GitRequest) -> Plan:
     else:
         mode = "mixed" if asked.sub == "list" else asked.sub
         words = ("reset", "--quiet", f"--{mode}", ref)
-    yield GitCommand(words, changes=True, force=asked.force)
+    done = yield GitCommand(words, changes=True, force=asked.force)
     now = read_status(asked, (yield look_at_status()))
-    note = where_it_was(before) if now.commit != before.commit else ""
-    return GitChange(f"Reset to {show_text(ref)}.", now, note)
+    notes = [where_it_was(before) if now.commit != before.commit else "", note_skipped(done, inside=asked.inside)]
+    return GitChange(f"Reset to {show_text(ref)}.", now, "\n".join(filter(None, notes)))
 
 
 def _restore(asked: GitRequest) -> Plan:
@@ -130,9 +137,10 @@ def _restore(asked: GitRequest) -> Plan:
     source = (f"--source={asked.ref}",) if asked.ref else ()
     where = "--staged" if asked.sub == "staged" else "--worktree"
     words = ("restore", "--quiet", "--no-recurse-submodules", where, *source, "--", *asked.files)
-    yield GitCommand(words, changes=True, force=asked.force)
+    done = yield GitCommand(words, changes=True, force=asked.force)
     did = "Unstaged." if asked.sub == "staged" else f"Restored from {show_text(asked.ref or 'what is staged')}."
-    return GitChange(did, read_status(asked, (yield look_at_status())))
+    note = "" if asked.sub == "staged" else note_skipped(done, inside=asked.inside)
+    return GitChange(did, read_status(asked, (yield look_at_status())), note)
 
 
 _TAG_LIST = GitCommand(("for-each-ref", "--sort=-creatordate", f"--format={history.TAG}", "refs/tags"))
@@ -145,8 +153,10 @@ def _tags(_asked: GitRequest) -> Plan:
 
 def _tag(asked: GitRequest) -> Plan:
     message = ("--annotate", f"--message={asked.message}") if asked.message else ()
-    yield GitCommand(("tag", "--no-sign", *message, named(asked, "tag"), asked.ref or "HEAD"), changes=True)
-    return GitChange(f"Created tag {asked.name!r}.", history.parse_tags((yield _TAG_LIST).out))
+    name, ref = named(asked, "tag"), asked.ref or "HEAD"
+    done = yield GitCommand(("tag", "--no-sign", *message, name, ref), changes=True)
+    note = note_skipped(done, f"git tag --force --sign {shlex.quote(name)} {shlex.quote(ref)}", asked.inside)
+    return GitChange(f"Created tag {name!r}.", history.parse_tags((yield _TAG_LIST).out), note)
 
 
 def _untag(asked: GitRequest) -> Plan:

@@ -24,6 +24,7 @@ from toolroll.text.git.requests import (
     make_refusal,
     read_status,
 )
+from toolroll.text.git.skipped import note_skipped
 from toolroll.text.lines import counted
 
 _HEAD = f"--format={history.COMMIT}"
@@ -126,9 +127,12 @@ def _commit(asked: GitRequest) -> Plan:
         stage = "Stage files with action `add` first."
         raise ToolError(ErrorCode.CONFLICT, f"Nothing was committed: nothing is staged. {stage}\n{now}")
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
-    yield GitCommand((*words, f"--message={asked.message}"), changes=True)
+    made = yield GitCommand((*words, f"--message={asked.message}"), changes=True)
     found = history.parse_shown_commit((yield GitCommand((*_show_words(asked), "HEAD", "--"))).out, asked.inside)
-    return history.CommitResult(found.commit, found.files)
+    again = "git reset --soft HEAD~1 && git commit -C ORIG_HEAD"
+    amend = "git commit --amend --no-edit"  # of the first commit or a merge nothing can be taken back
+    note = note_skipped(made, again if len(found.commit.parents) == 1 else amend, asked.inside)
+    return history.CommitResult(found.commit, found.files, note)
 
 
 def _blame(asked: GitRequest) -> Plan:
@@ -169,8 +173,9 @@ def _create(asked: GitRequest) -> Plan:
 def _switch(asked: GitRequest) -> Plan:
     discard = ("--discard-changes",) if asked.force else ()
     words = ("switch", "--quiet", "--no-recurse-submodules", *discard, operations.named(asked, "branch"))
-    yield GitCommand(words, changes=True, force=asked.force)
-    return GitChange(f"Switched to branch {asked.name!r}.", read_status(asked, (yield look_at_status(()))))
+    done = yield GitCommand(words, changes=True, force=asked.force)
+    now = read_status(asked, (yield look_at_status(())))
+    return GitChange(f"Switched to branch {asked.name!r}.", now, note_skipped(done, inside=asked.inside))
 
 
 def _delete(asked: GitRequest) -> Plan:
@@ -193,8 +198,9 @@ def _save(asked: GitRequest) -> Plan:
 
 
 def _pop(asked: GitRequest) -> Plan:
-    yield GitCommand(("stash", "pop", "--quiet", _stash(asked)), changes=True)
-    return GitChange(f"Took back {_stash(asked)}.", read_status(asked, (yield look_at_status(()))))
+    done = yield GitCommand(("stash", "pop", "--quiet", _stash(asked)), changes=True)
+    now = read_status(asked, (yield look_at_status(())))
+    return GitChange(f"Took back {_stash(asked)}.", now, note_skipped(done, inside=asked.inside))
 
 
 def _drop(asked: GitRequest) -> Plan:

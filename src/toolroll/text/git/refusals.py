@@ -12,7 +12,7 @@ NotFound: not a git repository: '(?P<name>.*)'
     {name!r} is not the inside of a git repository, or not a whole one. Ask the user to look at it.
 Unsupported: clean filter '(?P<name>.*)' failed
     A file is to go through the filter {name!r}, a program of the repository's settings, which is not run here.
-    Leave that file out of `files`, or ask the user to add it.
+    Leave that file out of `files`, or add it with `bash`, where the filter runs confined: git add -- FILE.
 Conflict: (?P<name>\.git/[^'\n]*\.lock|[^/'\n]*\.lock)': File exists
     Another git is at work in this repository. Try again in a moment; if it stays so, ask the user to remove {name}.
 NotFound: does not have any commits yet|Failed to resolve 'HEAD'|bad revision 'HEAD(?:\^\{commit\})?'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from toolroll.text.git.requests import (
     read_status,
 )
 from toolroll.text.git.settings import SERVICE
+from toolroll.text.git.skipped import note_skipped
 
 _HERE = "%00".join((
     "%(HEAD)", "%(refname:lstrip=2)", "%(upstream:remotename)", "%(upstream:remoteref)", "%(push:remotename)",
@@ -96,8 +98,10 @@ def _send(
     if ran.status:
         raise make_refusal(replace(ran, errors=f"{ran.errors}\n{ran.out}"), "push")
     said = [line.removeprefix("remote:").strip() for line in ran.errors.split("\n") if line.startswith("remote:")]
-    note = "\n".join(f"{remote.name} says: {show_text(line)}" for line in said[:_MAX_ROWS] if line)
-    return GitChange(did, read_status(asked, (yield look_at_status())), note)
+    rows = [f"{remote.name} says: {show_text(line)}" for line in said[:_MAX_ROWS] if line]
+    again = f"git push {shlex.join((remote.name, *((asked.name,) if asked.name else ())))}"
+    notes = filter(None, (*rows, note_skipped(ran, again, asked.inside)))
+    return GitChange(did, read_status(asked, (yield look_at_status())), "\n".join(notes))
 
 
 def _get(remote: _Remote, refs: tuple[str, ...]) -> Generator[GitCommand | WorkingFile, GitOutput, list[str]]:

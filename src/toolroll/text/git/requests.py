@@ -83,6 +83,10 @@ class GitOutput:
     status: int = 0
     ongoing: str = ""
     """What the repository is in the middle of afterwards, such as "merge"."""
+    skipped: tuple[str, ...] = ()
+    """What git would have done besides by the repository's settings and hooks, and was kept from."""
+    filters: tuple[str, ...] = ()
+    """Filters of files that it may have written, which were not run."""
 
 
 Plan = Generator[GitCommand | WorkingFile, GitOutput, Any]

@@ -139,8 +139,17 @@ def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     return made
 
 
-PROTOCOLS = "file:http:https"
-"""Those of remotes."""
+_VERSION = re.compile(r"git version (\d+)\.(\d+)(?:\.(\d+))?")
+_LAZY_FETCH = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1}  # the first repaired release of each 2.x
+
+
+def knows_lazy_fetch(version: str) -> bool:
+    """Whether a git, by what `git version` prints, fetches no missing objects where GIT_NO_LAZY_FETCH says so."""
+    found = _VERSION.match(version)
+    major, minor, patch = (int(one or 0) for one in found.groups()) if found else (0, 0, 0)
+    return (major, minor) >= (2, 45) or (major == 2 and minor in _LAZY_FETCH and patch >= _LAZY_FETCH[minor])
+
+
 # What runs in a remote that is a folder of this machine: no program that the folder names, and nothing in its
 # working tree. A folder that lacks objects fetches none.
 SERVICE = " ".join((

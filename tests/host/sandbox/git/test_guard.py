@@ -22,6 +22,7 @@ from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.git.guard import GitGuard, GitWatch
 from toolroll.host.sandbox.tiers import Tier
 from toolroll.policy.rules import Policy
+from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]
 OpenGuard = Callable[[], GitGuard]
@@ -189,6 +190,7 @@ import os, signal, subprocess, sys
 from toolroll.host.files.root import Root
 from toolroll.host.sandbox.git.guard import GitGuard
 from toolroll.host.runtime.state import State
+from toolroll.result import ToolError
 os.chdir(sys.argv[1])
 guard = GitGuard(Root(sys.argv[1]), State(sys.argv[2]))
 guard.begin()
@@ -433,6 +435,18 @@ def test_thousands_of_objects_cost_little(guard: GitGuard, repository: Path) -> 
         guard.end(guard.begin())
     assert (time.thread_time() - began) / 20 < 0.02
     assert guarded(guard, repository, "rm -r .git/objects/0*")[-1].startswith("The command removed ")
+
+
+def test_nothing_is_started_beside_thousands_of_hooks(guard: GitGuard, repository: Path) -> None:
+    hooks = repository / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for number in range(2001):
+        (hooks / f"a{number}").touch()
+    with pytest.raises(ToolError, match=r"Nothing was started: '\.git/hooks' has more than 2,000 names"):
+        guard.begin()
+    for number in range(100):
+        (hooks / f"a{number}").unlink()
+    assert guard.end(guard.begin()) == []
 
 
 def test_without_a_repository_nothing_is_kept(guard: GitGuard, ws: Path, tmp_path: Path) -> None:

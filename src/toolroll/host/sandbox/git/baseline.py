@@ -32,7 +32,7 @@ MAX_NAMES = 2000  # names in one folder that are compared
 MAX_BYTES = 8 << 20  # bytes of all files of a baseline together
 MAX_DEPTH = 16
 _NESTED = ("modules", "worktrees")  # where the folders of further repositories are
-_MAX_REPOSITORIES = 100
+_MAX_REPOSITORIES = 1000
 _MAX_MOUNTED = 17  # each takes about four mounts before every command; the rest is watched
 
 

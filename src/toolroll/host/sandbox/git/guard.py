@@ -24,9 +24,10 @@ import msgspec
 from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamp, take_stamps
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
-from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
+from toolroll.host.sandbox.git.baseline import GIT, MAX_NAMES, Baseline, take_baseline
 from toolroll.host.sandbox.git.restore import Restorer
 from toolroll.host.sandbox.git.vault import Vault
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -90,6 +91,10 @@ class InUse:
 _FOLDER = "git"
 _BASELINE = "baseline"
 _ENDED = "The command was ended, because it changed the repository's settings or hooks again and again."
+_CROWDED = (
+    "Nothing was started: {path!r} has more than {names:,} names, so that what a command changes there could not be "
+    "put back. Ask the user to remove those that are not needed."
+)
 _MAX_SENTENCES = 30
 _MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no accident
 
@@ -256,6 +261,8 @@ class GitGuard:
                 self._set(self._read() or take_baseline(self._root.fd))
                 self._seen = None  # what is there now may be different already
                 vault.load(self._baseline.repositories)
+            if crowded := sorted(self._baseline.crowded):
+                raise ToolError(ErrorCode.SECURITY, _CROWDED.format(names=MAX_NAMES, path="/".join(crowded[0])))
             in_use.begin()
         self._guards = True
 
