@@ -55,7 +55,7 @@ def authorise_program(guard: Guard, table: str, who: str, argv: Sequence[str]) -
         guard.authorise("bash", Effect.SHELL, {"command": command})
         guard.authorise_command("bash", {"command": command}, judge_argv(argv, rules), (command,), ".")
     except ToolError as error:
-        why = f"{argv[0]!r} runs code of this workspace, as `bash` would. {error.message}"
+        why = f"{argv[0]!r} is a program of this workspace, judged like any shell command. {error.message}"
         raise CouldNotLookError(who, why, code=ErrorCode.UNSUPPORTED) from error
 
 
