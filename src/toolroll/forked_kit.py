@@ -23,6 +23,7 @@ class ForkedKit(Kit):
     def __init__(self, base: Kit, fork: Fork, number: int) -> None:
         """Nothing is opened before the first use: a fork is cheap until then."""
         self._base, self._fork, self._spill = base, fork, base._services.spill
+        self._environ = base._environ
         self.number = number
         """What `commit` and `discard` of the base know it by."""
         self._opening = threading.RLock()

@@ -90,6 +90,7 @@ class Kit(ProgramCalls):
 
     _spill: Spill | None = None  # another kit's
     _warm: Services | None = None  # the same
+    _environ: Mapping[str, str] | None = None  # of whom this process works for, if they are not its own
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class Kit(ProgramCalls):
         self.registry = KitRegistry(self, lambda: self._entries)
         """The tools as the dialect names them: look up, add, remove, check and call."""
         own = self.session, self.dialect.profile, self.limits, guard, settings, files, commands
-        self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm)
+        self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm, self._environ)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
         self.records = FileRecords(services.files)

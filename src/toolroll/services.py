@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from toolroll.host.lsp.servers import LanguageServer
     from toolroll.host.search.search import Search
     from toolroll.host.shell.exec_ops import ExecOps
-    from toolroll.host.shell.jobs import SharedJobs
+    from toolroll.host.shell.jobs import Job, SharedJobs
     from toolroll.host.shell.shell import Shell
 
 _AFTER_TESTS_SECONDS = 60  # to read a report
@@ -104,14 +104,15 @@ class Services:
         commands: ExecOps | None = None,
         spill: Spill | None = None,
         warm: Services | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
         With `files`, tools work on those, and what needs local files is refused; `commands` run commands; `spill` is
         another kit's, where long outputs are kept for both. `warm` are those of a kit with the same settings, which
-        outlives this one: its root, index, language servers and jobs are used.
+        outlives this one: its root, index, language servers and jobs are used. `environ` replaces our own variables.
         """
-        self._warm = warm
+        self.environ, self._warm = dict(os.environ if environ is None else environ), warm
         self._shared_jobs: SharedJobs | None = None
         self.session = session
         self._shared_spill = spill
@@ -127,7 +128,7 @@ class Services:
             closing.callback(self.taint.close)
             place = None if state_dir is None else os.fspath(state_dir)
             self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
-            self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), *self.root.folders)
+            self.launcher = Launcher(choose_for_helpers, self.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
             self._open_files(closing, profile)
             self._open_programs(closing, profile, settings)
@@ -191,7 +192,7 @@ class Services:
     def _open_programs(self, closing: ExitStack, profile: Profile, settings: Settings) -> None:
         self.loop = EventLoop()
         closing.callback(self.loop.close)
-        environ, self._table = dict(os.environ), profile.commands
+        environ, self._table = self.environ, profile.commands
         self.calls = CallLog(self.state, environ)
         self.http = _defer(closing, self._open_http)
         self.shell = _defer(closing, partial(self.open_shell, profile.commands))
@@ -240,7 +241,7 @@ class Services:
     def _open_http(self) -> Client:
         from toolroll.host.http.client import PROXY, Client
 
-        return Client(self.guard.policy.hosts, proxy=os.environ.get(PROXY, ""), dial=self._dial)
+        return Client(self.guard.policy.hosts, proxy=self.environ.get(PROXY, ""), dial=self._dial)
 
     def _dial(self, host: str, port: int) -> socket.socket | None:
         return self.shell.dial(host, port)
@@ -257,10 +258,10 @@ class Services:
             made._jobs.append(self._shared_jobs)
         return made
 
-    def count_running_jobs(self) -> int:
-        """How many jobs run, of this kit and of those on its engines."""
+    def running_jobs(self) -> list[Job]:
+        """The jobs that run, of this kit and of those on its engines."""
         is_open = cast("Deferred", self.shell).is_open
-        return sum(not job.running.over for job in self.shell.jobs.all()) if is_open else 0
+        return [job for job in self.shell.jobs.all() if not job.running.over] if is_open else []
 
     def has_jobs(self) -> bool:
         """Whether this kit has started jobs on the engines of another that are still known."""
@@ -279,9 +280,8 @@ class Services:
     def _open_servers(self, choice: dict[str, str]) -> LanguageServers:
         from toolroll.host.lsp.language_servers import LanguageServers
 
-        return LanguageServers(
-            self.files, self.search, spawn=self.shell.serve, authorise=self._authorise_server, choice=choice
-        )
+        how: dict[str, Any] = {"spawn": self.shell.serve, "environ": self.environ, "authorise": self._authorise_server}
+        return LanguageServers(self.files, self.search, **how, choice=choice)
 
     def _authorise_server(self, server: LanguageServer, argv: Sequence[str], asks: bool) -> None:
         """Return if a language server may start; what is, or runs, code of the workspace needs what `bash` needs."""
@@ -295,7 +295,7 @@ class Services:
         authorise_program(self.guard, self.guard.policy.commands or self._table, server.program, argv)
 
     def _shell_options(self, table: str) -> dict[str, Any]:
-        own = {"limits": self.limits, "table": table, "environment": dict(os.environ)}
+        own = {"limits": self.limits, "table": table, "environment": dict(self.environ)}
         return {**own, "launcher": self.launcher, "git": self.git, "capture": self.capture}
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:
@@ -320,7 +320,7 @@ class Services:
             return [], []
         from toolroll.host.command_hooks import CommandHook
 
-        made = [(one.event, CommandHook(one, self.launcher, self.root, self.guard)) for one in rows]
+        made = [(one.event, CommandHook(one, self.launcher, self.root, self.guard, self.environ)) for one in rows]
         return [one.before for event, one in made if event == "before"], [
             one.after for event, one in made if event == "after"
         ]

@@ -15,9 +15,10 @@ import pytest
 
 from tests.waiting import until
 from toolroll import Effect, Kit
-from toolroll.control.client import ControlClient, ControlError
+from toolroll.control.client import ControlClient
 from toolroll.control.server import ControlServer
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.rpc.channel import RefusedError
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.cancellation import CancelToken
 
@@ -115,7 +116,7 @@ def test_no_act_has_an_effect_on_another_object(agents: list[Agent]) -> None:
         try:
             done = target.client.act(process, method, **given)
             counts["done" if done.get("ok") or done.get("state") == "applied" else "not done"] += 1
-        except ControlError as error:
+        except RefusedError as error:
             assert "process" in str(error) or "not what was shown" in str(error) or "no entry" in str(error), error
             counts["refused"] += 1
         changed = {one.folder.name for one in agents if one.state() != before[one.folder.name]}

@@ -13,7 +13,8 @@ import pytest
 from tests.terminals import Person
 from tests.waiting import until
 from toolroll import __version__
-from toolroll.daemon.start import describe_daemons
+from toolroll.daemon.source_stamp import SourceStamp
+from toolroll.daemon.start import ask, describe_daemons
 from toolroll.host.daemon.client import call_daemon, socket_name
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.user_sockets import SocketInUseError
@@ -132,7 +133,7 @@ def test_a_session_goes_on(start, by_daemon, put, alone):
 
 def test_a_client_that_goes_away_cancels_its_call(start, here):
     start()
-    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
+    code = "import sys; from toolroll.__main__ import main; sys.exit(main())"
     words = ["call", "bash", "command=echo $$ > pid; sleep 600"]
     with subprocess.Popen([sys.executable, "-c", code, *words]) as client:
         assert until((here / "pid").exists)
@@ -145,7 +146,7 @@ def test_a_client_that_goes_away_cancels_its_call(start, here):
 def test_a_question_is_asked_on_the_terminal_of_the_client(start, here, monkeypatch):
     monkeypatch.setenv("TOOLROLL_POLICY", "ask")
     start()
-    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
+    code = "import sys; from toolroll.__main__ import main; sys.exit(main())"
     ours, theirs = pty.openpty()
     person = Person(ours)
     for answer, status in (("n", 1), ("y", 0)):
@@ -158,22 +159,45 @@ def test_a_question_is_asked_on_the_terminal_of_the_client(start, here, monkeypa
     os.close(theirs)
 
 
-def test_wrong_and_half_messages_are_refused(start, by_daemon):
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"", b""),
+        (b'{"id": 1, "method": "ru', b""),
+        (b"nonsense\n", b""),
+        (b'{"id": 1, "method": "run"}\n', b"cannot be read"),
+        (b'{"id": 1, "method": "run", "params": {"argv": "!", "variables": "", "folder": ""}}\n', b"cannot be read"),
+        (b'{"id": 1, "method": "run", "params": {"argv": "Y2FsbA=="}}\n{"id": 1, "method"', b"cannot be read"),
+    ],
+)
+def test_wrong_and_half_messages_are_refused(start, by_daemon, sent, answer):
     start()
-    for data in (
-        b"",
-        b"12",
-        b"nonsense..",
-        b"0000000003a",
-        b"9999999999",
-        b"0000000004call",
-        b"0000000011call\x0018\0a\0b",
-    ):
-        with connect() as connection:
-            connection.sendall(data)
+    with connect() as connection, connection.makefile("rb") as lines:
+        connection.sendall(sent)
+        if not answer:
             connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(1000)[:1] == b"-"
+        received = lines.readline()
+    assert (answer in received, b"result" in received, bool(answer)) == (True, False, bool(received))
     assert by_daemon("call", "ls")[0] == 0
+
+
+def test_a_daemon_of_older_source_takes_no_more_calls_and_keeps_its_jobs(start, by_daemon, here, tmp_path):
+    """Its name is free for another one at once; it ends with its last job."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "a.py").write_text("1")
+    start(source=SourceStamp(str(tmp_path / "source")), idle_seconds=0.05)
+    assert "job 1" in by_daemon("call", "bash", "command=sleep 600", "background=true")[1]
+    (tmp_path / "source" / "a.py").write_text("22")
+    status, _, told = by_daemon("call", "ls")
+    assert (status, "older source" in told) == (None, True)
+    [(name, about)] = describe_daemons(str(here))
+    assert about.endswith("jobs: 1, stale: its source has changed")
+    assert by_daemon("call", "ls") == (None, "", "")
+    start()
+    assert by_daemon("call", "ls")[0] == 0
+    assert len(list(describe_daemons(str(here)))) == 2
+    ask(name, "stop")
+    assert [found for found, _ in describe_daemons(str(here))] == [socket_name({}, __version__)]
 
 
 def test_a_command_of_a_tool_is_refused(start, open_kit, here):
@@ -229,7 +253,7 @@ def test_settings_count_for_each_call(start, by_daemon, alone, monkeypatch, tmp_
 
 def test_a_full_disk_is_reported(start, here):
     start()
-    code = "import sys, toolroll; from toolroll.host.daemon.client import call_daemon; sys.exit(call_daemon(sys.argv[1:], toolroll.__version__))"
+    code = "import sys; from toolroll.__main__ import main; sys.exit(main())"
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", code, "call", "ls"], stdout=full, stderr=subprocess.PIPE, check=False

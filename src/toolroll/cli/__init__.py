@@ -10,8 +10,8 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from toolroll.cli.command import Command, UsageError, make_parser, parse
 from toolroll.host.runtime.exit_signals import exit_on
@@ -70,29 +70,39 @@ _GC_THRESHOLD = 100_000  # allocations; imports make many objects and no garbage
 _USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS = 2, 130, 141
 
 
-def main(argv: Sequence[str] | None = None, caller: Caller | None = None) -> int:
-    """Run one command line and return its exit status; errors that the user can fix have no traceback.
-
-    `caller` has sent it, where this process is the daemon.
-    """
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status; errors that the user can fix have no traceback."""
     gc.set_threshold(_GC_THRESHOLD)
     _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         with exit_on(signal.SIGTERM):
-            status = _run(list(sys.argv[1:] if argv is None else argv), caller)
-        sys.stdout.flush()
-    except UsageError as error:
-        _complain(str(error))
-        return _USAGE_STATUS
-    except KeyboardInterrupt:
-        return _SIGINT_STATUS
+            return _reporting(lambda: _run(list(sys.argv[1:] if argv is None else argv)), sys.stdout, sys.stderr)
     except BrokenPipeError:
         # The reader has closed the pipe. Python would flush once more at exit and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE_STATUS
+
+
+def carry_out(argv: Sequence[str], caller: Caller) -> int:
+    """The same for the client of a daemon that has sent the command line: a `toolroll call`."""
+    return _reporting(lambda: _run_command(argv[0], argv[1:], caller), caller.out, caller.err)
+
+
+def _reporting(work: Callable[[], int], out: TextIO, err: TextIO) -> int:
+    """The exit status of this work, or of the error that it has raised, which is written."""
+    try:
+        status = work()
+        out.flush()
+    except UsageError as error:
+        _complain(str(error), err)
+        return _USAGE_STATUS
+    except KeyboardInterrupt:
+        return _SIGINT_STATUS
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        _complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
+        _complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}", err)
         return 1
     return status
 
@@ -104,7 +114,7 @@ def _fill_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
-def _run(argv: list[str], caller: Caller | None = None) -> int:
+def _run(argv: list[str]) -> int:
     match argv:
         case [] | ["-h" | "--help" | "help"]:
             print(_overview())
@@ -120,13 +130,17 @@ def _run(argv: list[str], caller: Caller | None = None) -> int:
             from toolroll.cli.completion import print_candidates
 
             return print_candidates(COMMANDS, words)
-    command = COMMANDS.get(argv[0])
+    return _run_command(argv[0], argv[1:])
+
+
+def _run_command(name: str, words: Sequence[str], caller: Caller | None = None) -> int:
+    command = COMMANDS.get(name)
     if command is None:
         from toolroll.text.names import suggest_name
 
-        hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)
-        raise UsageError(f"There is no command {argv[0]!r}.{hint} There are: {', '.join(COMMANDS)}.")
-    args = parse(command, argv[1:])
+        hint = " Options come behind the command." if name.startswith("-") else suggest_name(name, COMMANDS)
+        raise UsageError(f"There is no command {name!r}.{hint} There are: {', '.join(COMMANDS)}.")
+    args = parse(command, words)
     args.caller = caller
     if args.help and not (command.helps_with and getattr(args, command.helps_with)):
         print(make_parser(command).format_help(), end="")
@@ -134,10 +148,10 @@ def _run(argv: list[str], caller: Caller | None = None) -> int:
     return command.run(args)
 
 
-def _complain(text: str) -> None:
+def _complain(text: str, stream: TextIO) -> None:
     from toolroll.cli.screen import complain
 
-    complain(text)
+    complain(text, to=stream)
 
 
 def _overview() -> str:

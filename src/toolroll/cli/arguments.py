@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,12 +19,19 @@ _TEXT: Schema = {"type": "string"}  # also for unknown names: the kit reports th
 _SUCH_AS = {"boolean": " (true or false)", "array": ' such as ["a", "b"]', "object": ' such as {"a": 1}'}
 
 
-def parse_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any]:
+def read_own_input() -> bytes:
+    """The standard input of this process."""
+    return sys.stdin.buffer.read()
+
+
+def parse_arguments(
+    words: Sequence[str], schema: Schema, read_input: Callable[[], bytes] = read_own_input
+) -> dict[str, Any]:
     """Parse `key=value` words, or one JSON object; raises UsageError."""
     if any(word == "-" or word.startswith("{") for word in words):
         if len(words) > 1:
             raise UsageError("Give all arguments as one JSON object, or each as key=value, not both.")
-        return _parse_object(_read_stdin() if words[0] == "-" else words[0])
+        return _parse_object(_read_stdin(read_input) if words[0] == "-" else words[0])
     found: dict[str, Any] = {}
     properties = schema.get("properties", {})
     for word in words:
@@ -32,7 +39,7 @@ def parse_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any]:
         if not equals or not name:
             raise UsageError(_suggest_pair(word, schema))
         kind = properties.get(name, _TEXT)
-        value = _parse_value(name, _read_text(name, text, words), kind)
+        value = _parse_value(name, _read_text(name, text, words, read_input), kind)
         if name in found and kind.get("type") != "array":
             raise UsageError(f"{name!r} is given twice.")
         found[name] = [*found[name], *value] if name in found else value
@@ -62,14 +69,14 @@ def _parse_object(text: str) -> dict[str, Any]:
         raise UsageError(f'{error.message} Give an object such as {{"path": "README.md"}}.') from None
 
 
-def _read_text(name: str, text: str, words: Sequence[str]) -> str:
+def _read_text(name: str, text: str, words: Sequence[str], read_input: Callable[[], bytes]) -> str:
     """The text of a value: itself, or the content of `@file` or `@-`. `@@` stands for a literal @."""
     if text.startswith("@@") or not text.startswith("@"):
         return text.removeprefix("@")
     if text == "@-":
         if sum(word.endswith("=@-") for word in words) > 1:
             raise UsageError("Standard input can be read for one argument only.")
-        return _read_stdin()
+        return _read_stdin(read_input)
     try:
         with open(text[1:], "rb") as file:
             return _decode(file.read(), text[1:])
@@ -80,8 +87,11 @@ def _read_text(name: str, text: str, words: Sequence[str]) -> str:
         ) from None
 
 
-def _read_stdin() -> str:
-    return _decode(sys.stdin.buffer.read(), "standard input")
+def _read_stdin(read_input: Callable[[], bytes]) -> str:
+    try:
+        return _decode(read_input(), "standard input")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _decode(data: bytes, source: str) -> str:

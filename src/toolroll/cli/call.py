@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolroll.cli import arguments
-from toolroll.cli.call_approver import CallApprover
+from toolroll.cli.call_approver import CallApprover, answer_on_terminal, own_caller
 from toolroll.cli.command import Candidate, Command, Option, UsageError
 from toolroll.cli.options import (
     DIALECT,
@@ -33,6 +32,7 @@ from toolroll.result import ToolError
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.cli.options import Caller
     from toolroll.dialect import Entry
     from toolroll.kit import Kit
     from toolroll.result import Result, Suggestion
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 def run(args: Namespace) -> int:
     """Make one call and print its result; returns the exit status of the command, or 0 or 1."""
-    approver = CallApprover(args.caller)
+    caller: Caller = args.caller or own_caller()
+    approver = CallApprover(caller)
     with open_kit(args, listing=args.help or args.tool is None, approve=approver) as kit:
         if args.tool is None:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
@@ -48,23 +49,23 @@ def run(args: Namespace) -> int:
         if args.help and entry:
             write(describe(entry))
             return 0
-        given = arguments.parse_arguments(args.arguments, entry.schema if entry else {})
+        given = arguments.parse_arguments(args.arguments, entry.schema if entry else {}, caller.read_input)
         result = _call(kit, args, given, approver)
         if _needs_daemon(result) and (status := _call_by_daemon(args, given, kit)) is not None:
             return status
         if args.json:
-            show_json(as_json(result))
+            show_json(as_json(result), to=caller.out)
         else:
-            _show(result, args, kit)
+            _show(result, args, kit, caller)
     return _status(result, follow=not args.no_exit_code)
 
 
 def _call(kit: Kit, args: Namespace, given: dict[str, Any], approver: CallApprover) -> Result:
     with approver.answering(kit):
-        result = kit.call(args.tool, given, tools="all", token=approver.token)
+        result = kit.call(args.tool, given, tools="all", token=approver.caller.token)
     if args.caller is None:
         return result
-    if approver.token.cancelled:  # as an interrupt of this process would be
+    if approver.caller.token.cancelled:  # as an interrupt of this process would be
         raise KeyboardInterrupt
     result.meta.pop("live_call", None)  # its number in the daemon
     return result
@@ -92,7 +93,7 @@ def _call_by_daemon(args: Namespace, given: dict[str, Any], kit: Kit) -> int | N
         complain(f"No daemon could be started for the job: {error}", "note")
         return None
     words = ["call", *repeat_options(args), *switches, args.tool, msgspec.json.encode(given).decode()]
-    return call_daemon(words, __version__)
+    return call_daemon(words, __version__, answer_on_terminal)
 
 
 def _status(result: Result, *, follow: bool) -> int:
@@ -149,15 +150,15 @@ def propose(args: Namespace, typed: str) -> Iterator[Candidate]:
             yield f"{name}=", schema.get("description", "")
 
 
-def _show(result: Result, args: Namespace, kit: Kit) -> None:
+def _show(result: Result, args: Namespace, kit: Kit, caller: Caller) -> None:
     for note in result.meta.get("coerced", ()):
-        complain(note, "note")
+        complain(note, "note", to=caller.err)
     if result.error is None:
-        show(result.text, diff=bool(isinstance(result.data, dict) and result.data.get("diff")))
+        show(result.text, diff=bool(isinstance(result.data, dict) and result.data.get("diff")), to=caller.out)
         return
-    complain(result.text, str(result.error.code))
+    complain(result.text, str(result.error.code), to=caller.err)
     for suggestion in result.error.suggest:
-        write(coloured(f"  try: {_command(suggestion, args, kit)}", "dim", sys.stderr), to=sys.stderr)
+        write(coloured(f"  try: {_command(suggestion, args, kit)}", "dim", caller.err), to=caller.err)
 
 
 def _command(suggestion: Suggestion, args: Namespace, kit: Kit) -> str:

@@ -6,9 +6,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import Answer, ApprovalRequest, Approver, CannotAskError
@@ -27,17 +26,39 @@ _NO_TERMINAL = (
 _OF_COMMAND = "this `toolroll call` belongs to a command of a tool, which cannot approve anything"
 
 
+def own_caller() -> Caller:
+    """The user of this process."""
+    from toolroll.cli.arguments import read_own_input
+    from toolroll.cli.options import Caller
+
+    has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    ask = _ask if has_terminal else None
+    return Caller(sys.stdout, sys.stderr, os.environ, read_own_input, ask, CancelToken())
+
+
+def answer_on_terminal(question: Mapping[str, str], is_withdrawn: Callable[[], bool]) -> str:
+    """What is typed as the answer to a question of the daemon."""
+    from toolroll.cli.screen import ask
+    from toolroll.control.prompt import ApprovalPrompt
+
+    try:
+        return ask(ApprovalPrompt(**question), is_withdrawn, sys.stdin, sys.stderr)
+    except CannotAskError as error:
+        raise ValueError(str(error)) from None
+
+
+def _ask(prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
+    from toolroll.cli.screen import ask
+
+    return ask(prompt, lambda: withdrawn.cancelled, sys.stdin, sys.stderr)
+
+
 class CallApprover:
     """Asks the user about one call. It opens what it needs with the first question: most calls have none."""
 
-    def __init__(self, caller: Caller | None) -> None:
-        """`caller` has sent the call, where this process is the daemon."""
-        self.token = CancelToken() if caller is None else caller.token
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
         self._kit: Kit | None = None
-        self._caller = caller
-        # Threads of the daemon have other streams than the call.
-        has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-        self._streams = (sys.stdin.fileno(), sys.stderr.fileno()) if has_terminal else None
         self._approve: Approver | None = None
         self._asking, self._closing = threading.Lock(), ExitStack()
 
@@ -62,8 +83,9 @@ class CallApprover:
     def _open(self, kit: Kit) -> Approver:
         from toolroll.control.prompt import make_approver
 
-        approvals = self._caller.approvals if self._caller is not None else self._announce(kit)
-        return make_approver(lambda: kit, self._ask if self._streams else None, approvals, self.token, _NO_TERMINAL)
+        approvals = self.caller.approvals or self._announce(kit)
+        ask = self._ask if self.caller.ask else None
+        return make_approver(lambda: kit, ask, approvals, self.caller.token, _NO_TERMINAL)
 
     def _announce(self, kit: Kit) -> WaitingApprovals:
         """Open a control socket, and wait for an open page to find it where only a page can answer."""
@@ -74,18 +96,14 @@ class CallApprover:
         if TAG in os.environ:
             raise CannotAskError(_OF_COMMAND)
         control = self._closing.enter_context(ControlServer(kit, "call", client="toolroll call"))
-        if not self._streams and find_console() is not None:
+        if self.caller.ask is None and find_console() is not None:
             until = time.monotonic() + _CONSOLE_TIMEOUT_S
             while not control.approvals.is_watched() and time.monotonic() < until:
                 time.sleep(POLL_SECONDS)
         return control.approvals
 
     def _ask(self, prompt: ApprovalPrompt, withdrawn: CancelToken) -> str:
-        from toolroll.cli.screen import ask
-
-        with self._asking, ExitStack() as ends:
-            if self._streams is None or self._kit is None:
+        with self._asking:
+            if self.caller.ask is None or self._kit is None:
                 raise CannotAskError("the call has ended")
-            opened = partial(open, encoding="utf-8", errors="replace", closefd=False)
-            stdin, stderr = (ends.enter_context(opened(fd, mode)) for fd, mode in zip(self._streams, "rw", strict=True))
-            return ask(prompt, withdrawn, stdin, stderr)
+            return self.caller.ask(prompt, withdrawn)

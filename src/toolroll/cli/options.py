@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, get_args
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, get_args
 
 from toolroll.cli.command import Option, UsageError
 from toolroll.cli.screen import complain
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.catalogue import Choice
+    from toolroll.control.prompt import ApprovalPrompt
     from toolroll.daemon.warm_kits import WarmKits
     from toolroll.host.approval.request import Approver
     from toolroll.host.approval.waiting import WaitingApprovals
@@ -27,13 +26,20 @@ if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 
-class Caller(msgspec.Struct, frozen=True):
-    """The client whose command this process carries out, where it is the daemon."""
+class Caller(NamedTuple):
+    """Who a call is made for: the user of this process, or where this is the daemon, a client of that."""
 
-    pid: int
+    out: TextIO
+    err: TextIO
+    environ: Mapping[str, str]
+    read_input: Callable[[], bytes]
+    """Reads the standard input."""
+    ask: Callable[[ApprovalPrompt, CancelToken], str] | None
+    """Asks on the terminal, where there is one."""
     token: CancelToken
-    kits: WarmKits
-    approvals: WaitingApprovals
+    process: str = "self"
+    kits: WarmKits | None = None
+    approvals: WaitingApprovals | None = None
 
 
 def dialect_names() -> Sequence[str]:
@@ -132,16 +138,16 @@ def open_kit(
 
     caller: Caller | None = getattr(args, "caller", None)
     over = [Layer("", {"wide": True})] if listing else []
-    if caller is None:
+    if caller is None or caller.kits is None:
         over.append(Layer("", {"limits": {"jobs": 0}}))  # jobs would end with us
     make = Kit if listing else make_kit
     configuration = read_settings(args, args.workspace, *over)
-    for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
-        complain(hint, "note")
+    for hint in (*configuration.hints, *_suggestion_hint(args.workspace, sys.stderr if caller is None else caller.err)):
+        complain(hint, "note", to=None if caller is None else caller.err)
     session = None if listing else choose_session(args) or _shared_session(args, configuration.settings.dialect)
     try:
-        if caller is not None:
-            kit: Kit = caller.kits.open(args.workspace, configuration.settings, session, approve)
+        if caller is not None and caller.kits is not None:
+            kit: Kit = caller.kits.open(args.workspace, configuration.settings, session, approve, caller.environ)
         else:
             own: dict[str, Any] = {"tools": tools, "settings": configuration.settings, "approve": approve}
             kit = make(args.workspace, session=session, **own)
@@ -150,15 +156,15 @@ def open_kit(
     except OSError as error:
         raise cannot_open(args.workspace, error) from None
     if session and (lost := kit.resume()):
-        complain(lost, "note")
+        complain(lost, "note", to=None if caller is None else caller.err)
     return closing(kit)  # `with kit` would import every tool
 
 
-def _suggestion_hint(workspace: str) -> Iterator[str]:
+def _suggestion_hint(workspace: str, stream: TextIO) -> Iterator[str]:
     """Where to look when a person is there to answer what the workspace suggests."""
     from toolroll.host.settings import SUGGESTED, SettingsError, read_suggestion
 
-    if sys.stderr.isatty() and os.path.lexists(os.path.join(workspace, SUGGESTED)):
+    if stream.isatty() and os.path.lexists(os.path.join(workspace, SUGGESTED)):
         with suppress(SettingsError, ToolError, OSError):
             if (found := read_suggestion(workspace)) is not None and not found.answered:
                 yield "This workspace suggests settings. See: toolroll config"
@@ -171,7 +177,7 @@ def choose_session(args: Namespace) -> str | None:
     if args.session == "":
         raise UsageError("The session has no name. Give one with --session NAME.")
     caller: Caller | None = getattr(args, "caller", None)
-    return args.session or _terminal_name("self" if caller is None else str(caller.pid))
+    return args.session or _terminal_name("self" if caller is None else caller.process)
 
 
 def _shared_session(args: Namespace, dialect: str) -> str | None:

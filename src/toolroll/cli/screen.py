@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,7 +13,6 @@ from toolroll.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
     from toolroll.control.prompt import ApprovalPrompt
-    from toolroll.host.runtime.cancellation import CancelToken
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _EARLY_S = 0.5  # after the last row of a question: a key that is pressed sooner is dropped
@@ -34,12 +33,18 @@ CLEAR = Styled(_CLEAR_LINE)
 
 def is_terminal(stream: TextIO) -> bool:
     """True for a terminal, or when FORCE_COLOR is set."""
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+    return bool(_environ(stream).get("FORCE_COLOR")) or stream.isatty()
 
 
 def has_colours(stream: TextIO) -> bool:
     """True for a terminal that is not dumb, without NO_COLOR."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    environ = _environ(stream)
+    return is_terminal(stream) and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def _environ(stream: TextIO) -> Mapping[str, str]:
+    """The variables of whom a stream belongs to: in the daemon, a client."""
+    return getattr(stream, "environ", os.environ)
 
 
 def coloured(text: str, colour: str, stream: TextIO) -> Styled:
@@ -61,10 +66,10 @@ def write(*pieces: str, to: TextIO | None = None, end: str = "\n", flush: bool =
         stream.flush()
 
 
-def show(text: str, *, diff: bool = False) -> None:
-    """Write a tool's text to stdout, with colours for a diff."""
-    text = text.removesuffix("\n")
-    write(Styled("\n".join(colour_diff(line, sys.stdout) for line in text.split("\n"))) if diff else text)
+def show(text: str, *, diff: bool = False, to: TextIO | None = None) -> None:
+    """Write a tool's text to stdout or another stream, with colours for a diff."""
+    text, stream = text.removesuffix("\n"), sys.stdout if to is None else to
+    write(Styled("\n".join(colour_diff(line, stream) for line in text.split("\n"))) if diff else text, to=stream)
 
 
 def colour_diff(line: str, stream: TextIO) -> Styled:
@@ -72,12 +77,13 @@ def colour_diff(line: str, stream: TextIO) -> Styled:
     return coloured(line, _DIFF.get(line[:1], ""), stream)
 
 
-def complain(text: str, label: str = "toolroll") -> None:
-    """Write a message to stderr."""
-    write(coloured(label + ":", "red", sys.stderr), " ", text, to=sys.stderr)
+def complain(text: str, label: str = "toolroll", *, to: TextIO | None = None) -> None:
+    """Write a message to stderr, or another stream."""
+    stream = sys.stderr if to is None else to
+    write(coloured(label + ":", "red", stream), " ", text, to=stream)
 
 
-def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: TextIO) -> str:
+def ask(prompt: ApprovalPrompt, is_withdrawn: Callable[[], bool], stdin: TextIO, stderr: TextIO) -> str:
     """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
     from toolroll.host.approval.request import CannotAskError
 
@@ -85,7 +91,7 @@ def ask(prompt: ApprovalPrompt, withdrawn: CancelToken, stdin: TextIO, stderr: T
     write("\n", coloured(title, "yellow", stderr), "\n", rest, to=stderr)
     for line in prompt.diff.split("\n") if prompt.diff else ():
         write(colour_diff(line, stderr), to=stderr)
-    typed = ask_line(prompt.choices, stdin, stderr, lambda: withdrawn.cancelled)
+    typed = ask_line(prompt.choices, stdin, stderr, is_withdrawn)
     if typed is None:
         write("\nIt was answered elsewhere, or its call has ended.", to=stderr)
         raise CannotAskError("it was answered elsewhere")
@@ -133,12 +139,13 @@ def _dropping_keys(fd: int) -> Iterator[None]:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)
 
 
-def show_json(value: Any, indent: int | None = 2) -> None:
+def show_json(value: Any, indent: int | None = 2, *, to: TextIO | None = None) -> None:
     """Write a value as JSON; characters that control, hide or reorder text are escapes of JSON."""
     import json
 
-    ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-    write(escape_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only)), flush=indent is None)
+    stream = sys.stdout if to is None else to
+    ascii_only = "utf" not in (stream.encoding or "").lower()
+    write(escape_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only)), to=stream, flush=indent is None)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ PREFIX = "control-"
 EVENTS = ("call", "approvals", "journal", "jobs")
 _LOOK_SECONDS = 1.0  # between two looks at what jobs and other processes have changed, while somebody watches
 _MAX_QUEUED_EVENTS = 20_000
-_MAX_CONNECTIONS = 64
+_MAX_CONNECTIONS = 256
 _PAUSE_S = 0.1
 _UNREACHABLE = "The console and `toolroll approve` cannot reach this process"
 _MAX_RUNNING_REQUESTS = 16  # of one connection
@@ -77,6 +77,16 @@ class ControlServer:
         """Show the calls of this kit, and make it the one that methods are about."""
         kit.watch_calls(self.calls.begin)
         self.hands.current_kit = kit
+        self._start()
+
+    def listen(self, name: str) -> None:
+        """Begin under this name, without a kit; OSError if the socket cannot be had."""
+        from toolroll.host.runtime import user_sockets
+
+        self.hands.id, self._listening = name, user_sockets.listen(name)
+        self._start()
+
+    def _start(self) -> None:
         with self._lock:
             started, self._started = self._started, True
         if not started:
@@ -117,7 +127,7 @@ class ControlServer:
         from toolroll.host.runtime import user_sockets
 
         try:
-            listening = user_sockets.listen(self.hands.id)
+            listening = self._listening or user_sockets.listen(self.hands.id)
         except OSError as error:
             self._warn(f"{_UNREACHABLE}: {error}")
             return

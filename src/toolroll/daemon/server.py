@@ -1,184 +1,172 @@
-"""The daemon: accept requests, answer each in a thread of its own, and end when nothing is left to do."""
+"""The daemon: it answers calls on a control socket, each in its own thread, and ends when nothing is left to do."""
 
 from __future__ import annotations
 
 import os
-import select
-import socket
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from toolroll.host.daemon.client import REFUSED, TAKEN
-from toolroll.host.daemon.request import BadRequestError, DaemonRequest, acting_as, divided_by_thread, receive
-from toolroll.host.network.peers import check_peer
+from toolroll.daemon.remote_call import RemoteCall
+from toolroll.daemon.source_stamp import SourceStamp
+from toolroll.host.daemon.client import JOBS
+from toolroll.host.rpc.channel import FAILED, RefusedError
 from toolroll.host.runtime import user_sockets
+
+if TYPE_CHECKING:
+    from toolroll.control.server import ControlServer
+    from toolroll.daemon.warm_kits import WarmKits
+    from toolroll.host.rpc.channel import ServedCall
 
 IDLE_SECONDS = 15 * 60.0
 """After so long without a request or a job the daemon ends."""
 _TICK_S = 5.0
-_PAUSE_S = 0.05
-_MESSAGE_TIMEOUT_S = 5.0
 _END_TIMEOUT_S = 5.0
 _FAILED = 1
+_STOPPED = (
+    "The daemon was stopped during this call, which may have taken effect. Look at the result before you repeat it."
+)
+_STALE = "The daemon runs older source than is installed, and takes no more calls. Start another with: toolroll up"
 
 
 class DaemonServer:
-    """Serves one socket. `answer` makes a call and returns its exit status."""
+    """Serves calls on a control socket. `carry_out` makes one and returns its exit status."""
 
     def __init__(
         self,
         name: str,
-        answer: Callable[[DaemonRequest], int],
+        control: ControlServer,
+        kits: WarmKits,
+        carry_out: Callable[[RemoteCall], int],
         why_not: Callable[[], str],
         describe: Callable[[], str],
-        is_needed: Callable[[], bool],
-        close: Callable[[], None],
+        log: Callable[[str], None] = lambda _text: None,
         idle_seconds: float = IDLE_SECONDS,
+        source: SourceStamp | None = None,
     ) -> None:
         """Listen; SocketInUseError if another daemon does.
 
-        `why_not` says, in the folder and with the variables of a request, why it is not taken, or nothing. `describe`
-        is the daemon's status as text. `is_needed` is False when it may end for want of requests; `close` ends what
-        calls have left.
+        `why_not` says, in the folder of a request, why it is not taken, or nothing. `describe` is the daemon's status
+        as text, behind its workspace and a NUL.
         """
-        self._answer, self._why_not, self._describe, self._is_needed = answer, why_not, describe, is_needed
-        self._close, self._idle_seconds = close, idle_seconds
-        self._path = os.path.join(user_sockets.run_folder(), name)
-        self._listener = user_sockets.listen(name)
-        self._file = os.stat(self._path).st_ino
+        self._control, self._kits, self._carry_out, self._why_not = control, kits, carry_out, why_not
+        self._describe, self._log, self._idle_seconds = describe, log, idle_seconds
+        self._source = source or SourceStamp()
         self._lock = threading.Lock()
-        self._running: dict[DaemonRequest, threading.Thread] = {}
+        self._running: dict[RemoteCall, threading.Thread] = {}
         self._used = time.monotonic()
-        self._stopped, self._ended = threading.Event(), threading.Event()
-        self._wake, self._waker = socket.socketpair()
+        self._stopped = threading.Event()
+        self._is_stale, self._listed_jobs = False, ""
+        control.extra |= {"run": self._run, "stop": self._stop, "status": self._status}
+        control.listen(name)
+        self._inode = user_sockets.identify(name)
 
     def run(self) -> None:
         """Serve until the daemon is idle or stopped; running calls are cancelled then."""
-        self._listener.setblocking(False)
-        poll = select.poll()
-        for one in (self._listener, self._wake):
-            poll.register(one, select.POLLIN)
-        with divided_by_thread():
-            try:
-                while not self._stopped.is_set() and not self._is_idle():
-                    if poll.poll(min(_TICK_S, self._idle_seconds) * 1000):
-                        self._accept()
-            finally:
-                self._end()
-                self._close()
-                self._ended.set()
-                for one in (self._wake, self._waker):
-                    one.close()
-
-    def _accept(self) -> None:
         try:
-            connection, _ = self._listener.accept()
-        except BlockingIOError:
-            return
-        except OSError:  # no descriptors are left for a moment
-            time.sleep(_PAUSE_S)
-            return
-        threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            while not self._stopped.wait(min(_TICK_S, self._idle_seconds)) and not self._is_idle():
+                self._list_jobs()
+        finally:
+            self._end()
 
-    def stop(self) -> None:
+    def stop(self, why: str = "stopped") -> None:
         """Let `run` end."""
+        self._log(why)
         self._stopped.set()
-        with suppress(OSError):
-            self._waker.send(b".")
 
     def _is_idle(self) -> bool:
-        if not self._is_found():
-            self._used = min(self._used, time.monotonic() - self._idle_seconds)
+        self._kits.sweep()
+        idle_seconds = 0.0 if self._is_stale or not self._is_found() else self._idle_seconds
         with self._lock:
-            wanted = any(not request.token.cancelled for request in self._running)  # one may wait for a dead client
-            if wanted or self._is_needed():
-                self._used = time.monotonic()
-        return time.monotonic() - self._used >= self._idle_seconds
+            wanted = any(not call.token.cancelled for call in self._running)  # one may wait for a dead client
+        if wanted or self._kits.list_jobs():
+            self._used = time.monotonic()
+            return False
+        is_idle = time.monotonic() - self._used >= idle_seconds
+        if is_idle:
+            self._log("ended: it had nothing to do")
+        return is_idle
 
     def _is_found(self) -> bool:
         """Whether clients find this daemon: its socket may have been removed, and be another's."""
-        try:
-            return os.stat(self._path).st_ino == self._file
-        except OSError:
-            return False
+        return self._inode == user_sockets.identify(self._control.hands.id)
 
     def _end(self) -> None:
-        """Take no more calls, whose clients then do them without a daemon, and cancel those that run."""
+        """Take no more calls, whose clients then make them without a daemon, and cancel those that run."""
         if self._is_found():
-            user_sockets.remove(os.path.basename(self._path))
-        self._listener.close()
+            user_sockets.remove(self._control.hands.id)
         with self._lock:
             self._stopped.set()
             running = dict(self._running)
-        for request in running:
-            request.token.cancel()
+        for call in running:
+            call.token.cancel()
         until = time.monotonic() + _END_TIMEOUT_S
         for thread in running.values():
             thread.join(max(0.0, until - time.monotonic()))
+        self._kits.close()
+        self._list_jobs()
+        self._control.close()
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):  # of a client that is gone
-            try:
-                connection.settimeout(_MESSAGE_TIMEOUT_S)
-                peer = check_peer(connection)
-                request = receive(connection)
-            except (PermissionError, BadRequestError) as error:
-                connection.sendall(REFUSED + str(error).encode())
+    def _list_jobs(self) -> None:
+        """Keep a list of the running jobs beside the socket, for those who find that this process was killed."""
+        jobs = "".join(f"  job {job.id}: {job.title}\n" for job in self._kits.list_jobs())
+        if jobs != self._listed_jobs:
+            self._listed_jobs = jobs
+            user_sockets.write_note(self._control.hands.id + JOBS, jobs)
+
+    def _status(self, _params: Any, _served: ServedCall, _pid: int) -> str:
+        return self._describe() + (", stale: its source has changed" if self._source.has_changed() else "")
+
+    def _stop(self, params: Any, served: ServedCall, pid: int) -> str:
+        """The status; the client waits for the end of the connection."""
+        about = self._status(params, served, pid)
+        self.stop(f"stopped by process {pid}")
+        return about
+
+    def _retire(self) -> None:
+        """Leave the name to a daemon of newer source; calls and jobs that run go on to their end."""
+        with self._lock:
+            if self._is_stale:
                 return
-            request.pid = peer.pid
-            connection.settimeout(None)
-            try:
-                self._handle(connection, request)
-            finally:
-                request.close()
+            self._is_stale = True
+            before = self._control.hands.id
+            self._control.hands.id = name = f"{before}-{os.getpid()}"
+            user_sockets.rename(before, name)
+            user_sockets.rename(before + JOBS, name + JOBS)
+        self._log("retired: its source has changed")
 
-    def _handle(self, connection: socket.socket, request: DaemonRequest) -> None:
-        if request.kind == "call":
-            self._call(connection, request)
-        elif request.kind == "stop":
-            connection.sendall(TAKEN + self._describe().encode())
-            self.stop()
-            self._ended.wait()  # the client waits for the end of the connection
-        elif request.kind == "status":
-            connection.sendall(TAKEN + self._describe().encode())
-        else:
-            connection.sendall(REFUSED + f"There is no request {request.kind!r}.".encode())
-
-    def _call(self, connection: socket.socket, request: DaemonRequest) -> None:
+    def _run(self, params: Any, served: ServedCall, pid: int) -> dict[str, Any]:
+        """Carry out a command line; RefusedError before it has begun if the client is to do that."""
+        if self._source.has_changed():
+            self._retire()
+            raise RefusedError(FAILED, _STALE, {"code": "stale", "tell": True})
+        call = RemoteCall(params, served, pid)
         with self._lock:
             if self._stopped.is_set():
-                return
-            self._running[request] = threading.current_thread()
-        threading.Thread(target=_cancel_with_client, args=(connection, request), daemon=True).start()
+                raise RefusedError(FAILED, _STOPPED)
+            self._running[call] = threading.current_thread()
         try:
-            connection.sendall(self._run_call(connection, request))
+            with call.in_folder():
+                if why := self._why_not():
+                    raise RefusedError(FAILED, why)
+                call.begin()
+                status = self._make_call(call)
         finally:
             with self._lock:
-                del self._running[request]
-                self._used = time.monotonic()
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                del self._running[call]
+            self._used = time.monotonic()
+            self._list_jobs()
+        if call.token.cancelled and self._stopped.is_set():
+            raise RefusedError(FAILED, _STOPPED)
+        return {"status": status, "output": call.output()}
 
-    def _run_call(self, connection: socket.socket, request: DaemonRequest) -> bytes:
-        """Make the call; what the client is sent then."""
-        with acting_as(request):
-            if why := self._why_not():
-                return REFUSED + why.encode()
-            connection.sendall(TAKEN)
-            try:
-                status = self._answer(request)
-            except (Exception, SystemExit):  # a defect, which the client shows as it would its own
-                traceback.print_exc()
-                status = _FAILED
-        is_cut_off = request.token.cancelled and self._stopped.is_set()  # by our end, which the client reports
-        return b"" if is_cut_off else b"%d" % status
-
-
-def _cancel_with_client(connection: socket.socket, request: DaemonRequest) -> None:
-    """Cancel a call when its client is gone, or has said that it does not want it any more."""
-    with suppress(OSError):
-        connection.recv(1)
-    request.token.cancel()
+    def _make_call(self, call: RemoteCall) -> int:
+        try:
+            return self._carry_out(call)
+        except (Exception, SystemExit):  # a defect, which the client shows as it would its own
+            text = traceback.format_exc()
+            self._log(text)
+            call.err.write(text)
+            return _FAILED

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 
+from toolroll.control.client import ControlClient
 from toolroll.host.daemon import client
+from toolroll.host.daemon.log import append_to_log
+from toolroll.host.rpc.channel import RefusedError
 from toolroll.host.runtime import user_sockets
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, start_process
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 from toolroll.host.runtime.process_marks import TAG
 
 READY = "ready"
 """The first word that a daemon prints when it listens."""
 _ANSWER_TIMEOUT_S = 10.0
+_MAX_SHOWN_BYTES = 4_000
 
 
 class DaemonError(Exception):
-    """A daemon that does not start or answer; the message says why."""
+    """A daemon that does not start; the message says why."""
 
 
 def start_daemon(options: Sequence[str]) -> None:
@@ -28,14 +31,21 @@ def start_daemon(options: Sequence[str]) -> None:
     """
     check_caller()
     command = [sys.executable, "-P", "-m", "toolroll", "up", "--foreground", *options]
-    process = start_process(command, os.getcwd(), os.environ, (DEVNULL, PIPE, STDOUT))
-    assert process.stdout is not None
-    with process.stdout as said:
-        first = said.readline().decode(errors="replace")
-        if not first.startswith(READY):
-            rest = (first + said.read().decode(errors="replace")).strip()
-            process.wait()
-            raise DaemonError(rest.removeprefix("toolroll: ") or "The daemon ended at its start.")
+    try:
+        log = append_to_log()
+    except OSError as error:
+        raise DaemonError(f"{error.strerror}: {error.filename!r}") from None
+    try:
+        begin = os.fstat(log).st_size
+        process = start_process(command, os.getcwd(), os.environ, (DEVNULL, PIPE, log))
+        assert process.stdout is not None
+        with process.stdout as printed:
+            if not printed.readline().decode(errors="replace").startswith(READY):
+                process.wait()
+                why = os.pread(log, _MAX_SHOWN_BYTES, begin).decode(errors="replace").strip()
+                raise DaemonError(why.removeprefix("toolroll: ") or "The daemon ended at its start.")
+    finally:
+        os.close(log)
     process.returncode = 0  # it goes on without us
 
 
@@ -46,16 +56,13 @@ def check_caller() -> None:
 
 
 def ask(name: str, kind: str) -> str:
-    """What the daemon of this socket answers; DaemonError if none does."""
-    connection = user_sockets.connect(name, _ANSWER_TIMEOUT_S)
-    with closing(connection):
-        client.send(connection, kind)
-        answer = b""
-        while more := connection.recv(65536):
-            answer += more
-    if not answer.startswith(client.TAKEN):
-        raise DaemonError(answer.removeprefix(client.REFUSED).decode(errors="replace") or "The daemon did not answer.")
-    return answer.removeprefix(client.TAKEN).decode()
+    """What the daemon of this socket answers; after "stop", it has ended. OSError or RefusedError if it does not."""
+    with ControlClient(name, _ANSWER_TIMEOUT_S) as daemon:
+        answer = str(daemon.request(kind))
+        if kind == "stop":
+            for _ in daemon.events():
+                pass
+    return answer
 
 
 def describe_daemons(workspace: str) -> Iterator[tuple[str, str]]:
@@ -65,7 +72,7 @@ def describe_daemons(workspace: str) -> Iterator[tuple[str, str]]:
         if name.startswith(client.PREFIX):
             try:
                 about = ask(name, "status")
-            except (OSError, DaemonError):
+            except (OSError, RefusedError):
                 continue
             folder, _, status = about.partition("\0")
             if folder == wanted:

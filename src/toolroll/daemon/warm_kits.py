@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +14,9 @@ from toolroll.host.daemon.client import resolve
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
 from toolroll.steps import PathLocks, Step
+
+if TYPE_CHECKING:
+    from toolroll.host.shell.jobs import Job
 
 _MAX_BASES = 4  # kits whose engines are kept; each has an index and language servers
 _ENGINE_VARIABLES = ("PATH", "VIRTUAL_ENV")  # they decide which programs an engine finds
@@ -25,8 +28,8 @@ class WarmKit(Kit):
     `close` keeps it open for the jobs that it has started.
     """
 
-    def __init__(self, base: Kit, kits: WarmKits, **options: Any) -> None:
-        self._kits, self._warm, self.base = kits, base._services, base
+    def __init__(self, base: Kit, kits: WarmKits, environ: Mapping[str, str], **options: Any) -> None:
+        self._kits, self._warm, self.base, self._environ = kits, base._services, base, environ
         super().__init__(base.workspace, settings=base.settings, **options)
 
     def _build_steps(self) -> tuple[Step, ...]:
@@ -47,6 +50,14 @@ class WarmKit(Kit):
         super().close()
 
 
+class _BaseKit(Kit):
+    """A kit whose engines find programs by the variables of the first call that needs it."""
+
+    def __init__(self, workspace: str, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        super().__init__(workspace, settings=settings)
+
+
 class WarmKits:
     """The kits of a daemon: one for each workspace and settings keeps engines and jobs, others are for its clients."""
 
@@ -58,10 +69,18 @@ class WarmKits:
         self._used: list[WarmKit] = []
         self._kept: list[WarmKit] = []
 
-    def open(self, workspace: str, settings: Settings, session: str | None, approve: Approver | None) -> WarmKit:
+    def open(
+        self,
+        workspace: str,
+        settings: Settings,
+        session: str | None,
+        approve: Approver | None,
+        environ: Mapping[str, str],
+    ) -> WarmKit:
         """A kit for one call; as `Kit`, ValueError and OSError for a workspace that cannot be opened."""
         with self._lock:
-            made = WarmKit(self._find_base(workspace, settings), self, session=session, approve=approve)
+            base = self._find_base(workspace, settings, environ)
+            made = WarmKit(base, self, environ, session=session, approve=approve)
             self._used.append(made)
         self._watch(made)
         return made
@@ -76,11 +95,11 @@ class WarmKits:
                 return
         kit.close_now()
 
-    def count_jobs(self) -> int:
-        """How many jobs run."""
+    def list_jobs(self) -> list[Job]:
+        """The jobs that run."""
         with self._lock:
             bases = list(self._bases.values())
-        return sum(base._services.count_running_jobs() for base in bases)
+        return [job for base in bases for job in base._services.running_jobs()]
 
     def sweep(self) -> None:
         """Close the kits whose jobs are forgotten."""
@@ -100,15 +119,15 @@ class WarmKits:
         for one in kept:
             one.close_now()
 
-    def _find_base(self, workspace: str, settings: Settings) -> Kit:
+    def _find_base(self, workspace: str, settings: Settings, environ: Mapping[str, str]) -> Kit:
         path = resolve(workspace)
         found = os.stat(path)
-        variables = tuple(os.environ.get(name, "") for name in _ENGINE_VARIABLES)
+        variables = tuple(environ.get(name, "") for name in _ENGINE_VARIABLES)
         key = (path, found.st_dev, found.st_ino, variables, msgspec.json.encode(settings))
         if key not in self._bases:
             if len(self._bases) >= _MAX_BASES:
                 self._drop_a_base()
-            self._bases[key] = Kit(workspace, settings=settings)
+            self._bases[key] = _BaseKit(workspace, settings, environ)
             self._follow(self._bases[key])
         return self._bases[key]
 

@@ -50,8 +50,11 @@ class _Answer(msgspec.Struct, rename="camel"):
 class CommandHook:
     """One command of the configuration. It reads the workspace and the system, writes nothing and has no network."""
 
-    def __init__(self, settings: HookSettings, launcher: Launcher, root: Root, guard: Guard) -> None:
+    def __init__(
+        self, settings: HookSettings, launcher: Launcher, root: Root, guard: Guard, environ: Mapping[str, str]
+    ) -> None:
         self._settings, self._launcher, self._root, self._guard = settings, launcher, root, guard
+        self._environ = environ
         self._patterns = settings.tools.split("|")
 
     def before(self, call: Any) -> Mapping[str, Any] | str | None:
@@ -121,7 +124,7 @@ class CommandHook:
 
     def _run(self, event: Mapping[str, Any]) -> tuple[int | None, str, str]:
         """The exit status, None for one that did not end in time, and what it printed to both streams."""
-        access = AccessRules((), (*self._root.folders, *self._settings.paths(), *readable_paths(os.environ, ())))
+        access = AccessRules((), (*self._root.folders, *self._settings.paths(), *readable_paths(self._environ, ())))
         env = {"HOME": os.path.expanduser("~"), "CLAUDE_PROJECT_DIR": self._root.path}
         argv = ["/bin/sh", "-c", self._settings.command]
         given = create_nameless_file(msgspec.json.encode(event), sealed=True)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_it_imports_nothing_that_takes_long(start, here):
     code = "import sys; before = set(sys.modules); import toolroll; from toolroll.__main__ import call_daemon; status = call_daemon(['call', 'ls'], toolroll.__version__); print(status, *sorted(set(sys.modules) - before), file=sys.stderr)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
     ours = [name for name in said[1:] if name.partition(".")[0] == "toolroll"]
-    assert (said[0], sorted({*said[1:]} - {*ours})) == ("0", ["__future__", "_blake2", "_socket"])
+    assert (said[0], sorted({*said[1:]} - {*ours})) == ("0", ["__future__", "_blake2", "_json", "_socket", "binascii"])
     assert ours == [
         "toolroll",
         "toolroll.__main__",
@@ -104,12 +105,18 @@ def test_it_imports_nothing_that_takes_long(start, here):
 def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
     """What took no call is gone without: the client goes on alone. What had begun may have taken effect."""
     handlers = {one: signal.getsignal(one) for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
-    for words, sent, status, said in (
-        (["call", "ls"], b"", None, ""),
-        (["call", "ls"], b"-No.", None, ""),
-        (["call", "ls"], b"+", 1, "may have taken effect"),
-        (["call", "ls"], b"+7", 7, ""),
+    jobs = Path(user_sockets.run_folder(), socket_name({}, __version__) + client.JOBS)
+    begun = b'{"method":"begun","of":1}\n'
+    for sent, status, out, said in (
+        (b"", None, "", ""),
+        (b'{"id":1,"error":{"code":1,"message":"No."}}\n', None, "", ""),
+        (begun, 1, "", "may have taken effect"),
+        (begun + b'{"id":1,"result"', 1, "", "its jobs ended with it:\n  job 1: sleep 600\n"),
+        (begun + b'{"id":1,"error":{"code":1,"message":"Stopped."}}\n', 1, "", "toolroll: Stopped.\n"),
+        (begun + b'{"id":1,"result":{"status":7,"output":[[1,"YQ=="],[2,"Yg=="],[1,"Yw=="]]}}\n', 7, "ac", "b"),
     ):
+        if "job 1" in said:
+            jobs.write_text("  job 1: sleep 600\n")
         with user_sockets.listen(socket_name({}, __version__)) as listener:
 
             def answer(listener=listener, sent=sent) -> None:
@@ -120,9 +127,10 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
 
             thread = threading.Thread(target=answer)
             thread.start()
-            got = by_daemon(*words)
+            got = by_daemon("call", "ls")
             thread.join()
-        assert (got[0], said in got[2]) == (status, True)
+        assert (*got[:2], said in got[2], bool(got[2])) == (status, out, True, bool(said))
+    assert not jobs.exists()
     for one, handler in handlers.items():
         signal.signal(one, handler)
     assert call_daemon(["call", "ls"], __version__) is None  # the socket is stale

@@ -24,7 +24,7 @@ TSC = next(one for one in SERVERS if one.program == "tsc")
 def client(fake, workspace):
     """A client of a server that first publishes what it thought of the old text."""
     fake("late")
-    process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, make_environment())
+    process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, make_environment(os.environ))
     client = LspClient(TSC, process, workspace.root.path, 1 << 30)
     client.start(CancelToken(), time.monotonic() + 20)
     yield client

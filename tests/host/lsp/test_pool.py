@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from toolroll.host.jsonrpc import connection
 
 from tests.waiting import gone, until
 from toolroll.host.lsp import pool
+from toolroll.host.rpc import child
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
@@ -152,7 +152,7 @@ def test_a_server_that_always_dies_is_started_twice_and_then_told_of(fake, serve
 
 
 def test_one_that_takes_too_much_memory_is_ended(fake, open_servers, put, monkeypatch):
-    monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
+    monkeypatch.setattr(child, "_WATCH_INTERVAL_S", 0.05)
     fake("grows")
     put({"a.ts": "x\n"})
     report = open_servers(memory=200 << 20, seconds=30).diagnose(["a.ts"], CancelToken())[0]
@@ -161,9 +161,9 @@ def test_one_that_takes_too_much_memory_is_ended(fake, open_servers, put, monkey
 
 
 def test_one_that_takes_less_is_not(fake, open_servers, put, monkeypatch):
-    looks, look = [], connection.measure_memory
-    monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
-    monkeypatch.setattr(connection, "measure_memory", lambda pid: looks.append(look(pid)) or looks[-1])
+    looks, look = [], child.measure_memory
+    monkeypatch.setattr(child, "_WATCH_INTERVAL_S", 0.05)
+    monkeypatch.setattr(child, "measure_memory", lambda pid: looks.append(look(pid)) or looks[-1])
     fake("grows")
     put({"a.ts": "let a = 1\n"})
     servers = open_servers(memory=1 << 30)

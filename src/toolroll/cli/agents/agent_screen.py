@@ -82,7 +82,7 @@ class AgentScreen:
         """Show a question and return the typed line; CannotAskError if it is withdrawn or the terminal is closed."""
         with self._lock:
             self._clear()
-            return ask(prompt, withdrawn, sys.stdin, sys.stderr)
+            return ask(prompt, lambda: withdrawn.cancelled, sys.stdin, sys.stderr)
 
     def totals(self) -> str:
         """Steps, tokens, cost and time so far."""

@@ -26,8 +26,8 @@ from toolroll.cli.screen import write
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.daemon.remote_call import RemoteCall
     from toolroll.daemon.server import DaemonServer
-    from toolroll.host.daemon.request import DaemonRequest
 
 _SWITCHED_OFF = 'The configuration says daemon = "off". See: toolroll config'
 
@@ -54,7 +54,10 @@ def run(args: Namespace) -> int:
 
 
 def _ask_all(args: Namespace) -> int:
+    """Show or stop the daemons of the workspace; `--status` fails where none takes calls."""
+    from toolroll import __version__
     from toolroll.daemon.start import ask, describe_daemons
+    from toolroll.host.daemon.client import report_lost_jobs, socket_name
 
     found = list(describe_daemons(args.workspace))
     for name, status in found:
@@ -62,24 +65,27 @@ def _ask_all(args: Namespace) -> int:
             ask(name, "stop")
         write(f"Stopped: {status}" if args.stop else status)
     if not found:
+        report_lost_jobs(socket_name(_key(args), __version__))
         write("No daemon runs here.")
-    return 0
+    return 0 if args.stop or any("stale" not in status for _, status in found) else 1
 
 
 def _serve(args: Namespace) -> int:
     """Serve in this process until the daemon is idle or stopped."""
     from toolroll.daemon.start import READY, check_caller
+    from toolroll.host.daemon.log import write_log
     from toolroll.host.runtime.user_sockets import SocketInUseError
 
     check_caller()
     try:
-        server = make_server(args)
+        server = make_server(args, log=write_log)
     except SocketInUseError:
         write(f"{READY}: another daemon runs already", flush=True)
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: server.stop())
+    signal.signal(signal.SIGTERM, lambda *_: server.stop("ended by SIGTERM"))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     write(f"{READY}: process {os.getpid()}", flush=True)
+    write_log(f"serves {os.path.abspath(args.workspace)!r}")
     os.chdir("/")
     server.run()
     return 0
@@ -88,7 +94,7 @@ def _serve(args: Namespace) -> int:
 def make_server(args: Namespace, **how: Any) -> DaemonServer:
     """The daemon of these options, which listens already; SocketInUseError if another one does."""
     from toolroll import __version__
-    from toolroll.cli import main
+    from toolroll.cli import carry_out
     from toolroll.control.server import ControlServer
     from toolroll.daemon.server import DaemonServer
     from toolroll.daemon.warm_kits import WarmKits
@@ -98,8 +104,10 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
     kits = WarmKits(control.follow, lambda kit: kit.watch_calls(control.calls.begin))
     workspace, since = resolve(args.workspace), time.strftime("%Y-%m-%d %H:%M")
 
-    def answer(request: DaemonRequest) -> int:
-        return main(request.argv, Caller(request.pid, request.token, kits, control.approvals))
+    def make_call(call: RemoteCall) -> int:
+        ask = call.ask if call.has_terminal else None
+        own = call.out, call.err, call.environ, call.read_input, ask, call.token, str(call.pid)
+        return carry_out(call.argv, Caller(*own, kits, control.approvals))
 
     def why_not() -> str:
         with suppress(UsageError):  # the call reports it
@@ -108,17 +116,9 @@ def make_server(args: Namespace, **how: Any) -> DaemonServer:
 
     def describe() -> str:
         about = f"process {os.getpid()}, version {__version__}, since {since}"
-        return f"{workspace}\0{about}, jobs: {kits.count_jobs()}"
+        return f"{workspace}\0{about}, jobs: {len(kits.list_jobs())}"
 
-    def is_needed() -> bool:
-        kits.sweep()
-        return kits.count_jobs() > 0
-
-    def close() -> None:
-        control.close()
-        kits.close()
-
-    return DaemonServer(socket_name(_key(args), __version__), answer, why_not, describe, is_needed, close, **how)
+    return DaemonServer(socket_name(_key(args), __version__), control, kits, make_call, why_not, describe, **how)
 
 
 def _key(args: Namespace) -> dict[str, list[str]]:
@@ -129,7 +129,7 @@ def _key(args: Namespace) -> dict[str, list[str]]:
 
 
 _STOP = Option(("--stop",), "Stop the daemons of the workspace and their jobs.")
-_STATUS = Option(("--status",), "Show the daemons of the workspace.")
+_STATUS = Option(("--status",), "Show the daemons of the workspace; the exit status is 1 if none takes calls.")
 _FOREGROUND = Option(("--foreground",), "Serve in this process, in place of one in the background.")
 COMMAND = Command(
     "up",
@@ -139,5 +139,5 @@ COMMAND = Command(
     more="""\
 `toolroll call` with the same options uses the daemon while it runs. A call that starts a job starts it too. It ends
 after 15 minutes without a call or a job. With TOOLROLL_DAEMON=off, or daemon = "off" in
-toolroll.toml, no command uses or starts one.""",
+toolroll.toml, no command uses or starts one. What daemons did is in daemon.log in the state folder.""",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,13 +45,15 @@ class LanguageServers:
         seconds: float = 30.0,
         start_seconds: float = 30.0,
         memory: int | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """`authorise` raises ToolError for a program that must not start. `choice` names the program for a language;
         `seconds` limits an answer, `start_seconds` a start, and `memory` the bytes that a server may hold. Nothing is
         started yet."""
         self._files = files.at(".")
         self._search = search
-        self._pool = LspPool(files.root, self._text, spawn, authorise, choice or {}, seconds, start_seconds, memory)
+        limits = seconds, start_seconds, memory, os.environ if environ is None else environ
+        self._pool = LspPool(files.root, self._text, spawn, authorise, choice or {}, *limits)
         self._lock = threading.Lock()
         self._reports: dict[str, FileReport] = {}
 

@@ -55,6 +55,7 @@ class LspPool:
     """Time limit of an answer."""
     start_seconds: float
     memory: int | None
+    environ: Mapping[str, str]
 
     def __post_init__(self) -> None:
         self._closed = False
@@ -197,7 +198,7 @@ class LspPool:
             raise _missing_error([server])
         argv = [program, *server.arguments]
         self.authorise(server, argv, asks)
-        process = self.spawn(argv, self.root.fd, make_environment())
+        process = self.spawn(argv, self.root.fd, make_environment(self.environ))
         client = LspClient(server, process, self.root.path, self.memory or _default_memory())
         try:
             client.start(token, time.monotonic() + min(self.start_seconds, max(0.0, token.remaining())))
@@ -220,11 +221,10 @@ class LspPool:
             lock.release()
 
 
-def make_environment() -> dict[str, str]:
+def make_environment(found: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server: where programs are, and its home folder."""
     import os
 
-    found = os.environ
     return {"PATH": found.get("PATH", os.defpath), "HOME": found.get("HOME", "/"), "LANG": "C.UTF-8"}
 
 

@@ -83,6 +83,33 @@ def remove(name: str) -> None:
         os.unlink(os.path.join(run_folder(), name))
 
 
+def rename(name: str, new: str) -> None:
+    """Give a socket, or a file beside one, another name; its connections go on."""
+    folder = run_folder()
+    with suppress(OSError):
+        os.rename(os.path.join(folder, name), os.path.join(folder, new))
+
+
+def identify(name: str) -> int | None:
+    """The inode of the socket of this name; None if there is none."""
+    try:
+        return os.stat(os.path.join(run_folder(), name)).st_ino
+    except OSError:
+        return None
+
+
+def write_note(name: str, text: str) -> None:
+    """Keep a text in a file beside the sockets; no text removes it. Where that fails, there is none."""
+    path = os.path.join(run_folder(), name)
+    with suppress(OSError):
+        if not text:
+            os.unlink(path)
+            return
+        with open(f"{path}.new", "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        os.rename(f"{path}.new", path)
+
+
 def sockets() -> list[str]:
     """The names of the sockets, sorted; a process that was killed may have left one."""
     with os.scandir(run_folder()) as entries:
