@@ -1,17 +1,20 @@
 """Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
 the README's list of dialects, tables of docs/vendors.md; and the tool lists in the package.
 
-`python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
+`python -m docs.generate` writes them; with --check it only names those that are stale. It exits with 1 where one is
+stale, and where a statement about a document names no test that exists.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +40,7 @@ from toolroll.tool import Tool
 
 HERE = Path(__file__).resolve().parent
 STATEMENTS = HERE / "statements"
+TESTS = HERE.parent / "tests"
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
 DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
 VENDORS = re.compile(r"(<!-- vendors -->).*?(<!-- /vendors -->)", re.DOTALL)
@@ -149,38 +153,87 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _read_statements(dialect: str) -> tuple[str, list[tuple[str, str, str, str]]]:
-    """The source of a dialect, if its file names one, and its statements: subject, statement, how and why not.
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a document: how it is met, or why it is not, and the tests that prove this."""
+
+    subject: str
+    statement: str
+    how: str
+    reason: str
+    tests: tuple[str, ...]
+    """As pytest names them below `tests/`: `dialects/test_cdd.py::test_x`."""
+
+
+def _read_statements(dialect: str) -> tuple[str, list[Statement]]:
+    """The source of a dialect, if its file names one, and its statements.
 
     In `statements/NAME.txt` "# x" begins a subject. A line is a statement; behind " -- " is how it is met, behind
-    " => " why it is not. A first line "Source: x" is that of a vendor.
+    " => " why it is not, behind " @ " the tests that prove it: names in `tests/dialects/test_NAME.py`, or
+    `folder/test_file.py::test_x`. A first line "Source: x" is that of a vendor, whose statements name no tests.
     """
     source, rows, subject = "", [], ""
     file = STATEMENTS / f"{dialect}.txt"
+    own = f"dialects/test_{dialect.replace('-', '_')}.py"
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         if line.startswith("# "):
             subject = line[2:]
         elif line.startswith("Source: "):
             source = line.removeprefix("Source: ")
         else:
-            statement, _, reason = line.partition(" => ")
+            text, _, names = line.partition(" @ ")
+            tests = (name if "::" in name else f"{own}::{name}" for name in names.split(", ") if name)
+            statement, _, reason = text.partition(" => ")
             statement, _, how = statement.partition(" -- ")
-            rows.append((subject, *(_plain(one.rstrip(".")) for one in (statement, how, reason))))
+            rows.append(
+                Statement(subject, *(_plain(one.rstrip(".")) for one in (statement, how, reason)), tuple(tests))
+            )
     return source, rows
 
 
+def unproved() -> list[str]:
+    """A sentence for each statement of a document that names no test, or one that does not exist."""
+    told = []
+    for file in sorted(STATEMENTS.glob("*.txt")):
+        source, rows = _read_statements(file.stem)
+        for row in () if source or not any(row.tests for row in rows) else rows:
+            missing = [test for test in row.tests if not _is_test(test)]
+            if not row.tests or missing:
+                fault = f"there is no test {', '.join(missing)}" if missing else "it names no test"
+                told.append(f"{file.name}: {row.subject}: {row.statement}: {fault}.")
+    return told
+
+
+def _is_test(name: str) -> bool:
+    file, _, function = name.partition("::")
+    return function in _functions_in(TESTS / file)
+
+
+@cache
+def _functions_in(file: Path) -> set[str]:
+    if not file.is_file():
+        return set()
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef
+    return {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, kinds)}
+
+
 def _statements(dialect: str) -> str:
-    """What a dialect's document states, and what is different here."""
+    """What a dialect's document states, what is different here, and the tests that prove both."""
     source, found = _read_statements(dialect)
     if source or not found:
         return "[vendors.md](vendors.md) names its source, and what is different here."
-    rows = [
-        [subject, statement, f"different: {reason}" if reason else f"as written: {how}" if how else "as written"]
-        for subject, statement, how, reason in found
-    ]
-    count = sum(row[2].startswith("as written") for row in rows)
+    rows = []
+    for row in found:
+        here = f"different: {row.reason}" if row.reason else f"as written: {row.how}" if row.how else "as written"
+        rows.append([row.subject, row.statement, here, ", ".join(map(_test_link, row.tests))])
+    count = sum(not row.reason for row in found)
     lead = f"What its document states, in our words: {count} of {len(rows)} as written, the others with the reason."
-    return f"{lead}\n\n{_table(['of', 'statement', 'here'], rows)}"
+    return f"{lead}\n\n{_table(['of', 'statement', 'here', 'test'], rows)}"
+
+
+def _test_link(test: str) -> str:
+    file, _, function = test.partition("::")
+    return f"[{function.removeprefix('test_')}](../tests/{file})"
 
 
 def with_vendors(text: str, known: Sequence[Dialect]) -> str:
@@ -190,19 +243,19 @@ def with_vendors(text: str, known: Sequence[Dialect]) -> str:
         source, found = _read_statements(dialect.name)
         if source:
             entries = {entry.name: entry.schema for entry in dialect.entries or ()}
-            assert {row[0] for row in found} == {"All", *entries}, f"{dialect.name}: a tool without statements"
-            rows = [_beside(name, entries.get(name), found) for name in dict.fromkeys(row[0] for row in found)]
+            assert {row.subject for row in found} == {"All", *entries}, f"{dialect.name}: a tool without statements"
+            rows = [_beside(name, entries.get(name), found) for name in dict.fromkeys(row.subject for row in found)]
             columns = ["tool", "parameters", "as the original", "different, and why"]
             parts += [f"## {dialect.name}", f"Source: {source}. Required parameters are bold.", _table(columns, rows)]
     return VENDORS.sub(lambda marks: "\n\n".join([marks[1] + parts[0], *parts[1:], marks[2]]), text)
 
 
-def _beside(name: str, schema: Mapping[str, Any] | None, found: Sequence[tuple[str, str, str, str]]) -> list[str]:
+def _beside(name: str, schema: Mapping[str, Any] | None, found: Sequence[Statement]) -> list[str]:
     """A row of a vendor's table: what is said of one tool, or of all."""
     required = schema.get("required", ()) if schema else ()
     names = [f"**`{one}`**" if one in required else f"`{one}`" for one in (schema or {}).get("properties", ())]
-    same = [statement for subject, statement, _, reason in found if subject == name and not reason]
-    other = [f"{statement}: {reason}" for subject, statement, _, reason in found if subject == name and reason]
+    same = [row.statement for row in found if row.subject == name and not row.reason]
+    other = [f"{row.statement}: {row.reason}" for row in found if row.subject == name and row.reason]
     return [f"`{name}`" if schema else "all", ", ".join(names), ". ".join(same), ". ".join(other)]
 
 
@@ -361,6 +414,8 @@ def main(argv: Sequence[str]) -> int:
     if argv not in ([], ["--check"]):
         print("usage: python -m docs.generate [--check]", file=sys.stderr)
         return 2
+    problems = unproved()
+    print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
     found = stale()
     for path, text in found.items():
         if argv:
@@ -368,7 +423,7 @@ def main(argv: Sequence[str]) -> int:
         else:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.relative_to(HERE.parent)}")
-    return 1 if argv and found else 0
+    return 1 if problems or (argv and found) else 0
 
 
 if __name__ == "__main__":

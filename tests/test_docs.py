@@ -26,6 +26,28 @@ def test_generated_pages_are_not_stale() -> None:
     assert [str(path.relative_to(ROOT)) for path in generate.stale()] == []
 
 
+def test_every_statement_about_a_document_names_tests_that_exist() -> None:
+    assert generate.unproved() == []
+
+
+def test_a_statement_without_a_test_fails_the_manual(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["Proved. @ test_defaults", "Not. -- Really.", "Gone. => Why. @ test_x, test_tool.py::test_y, no.py::test_z"]
+    (tmp_path / "statements").mkdir()
+    (tmp_path / "statements/schemas.txt").write_text("\n".join(["# read", *rows]))
+    (tmp_path / "statements/vendor.txt").write_text("Source: a package\n# All\nNot.")
+    monkeypatch.setattr(generate, "HERE", tmp_path / "docs")
+    monkeypatch.setattr(generate, "STATEMENTS", tmp_path / "statements")
+    monkeypatch.setattr(generate, "stale", dict)
+    assert generate.main([]) == 1
+    assert capsys.readouterr().err == (
+        "schemas.txt: read: Not: it names no test.\n"
+        "schemas.txt: read: Gone: there is no test dialects/test_schemas.py::test_x, "
+        "test_tool.py::test_y, no.py::test_z.\n"
+    )
+
+
 def test_a_stale_page_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

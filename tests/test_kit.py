@@ -413,7 +413,7 @@ def test_the_context_tells_whom_a_call_is_for(open_kit, put):
     def who(ctx: Context) -> dict:
         """Tell."""
         ctx.progress(1, 2, "half")
-        return {"session": ctx.session, "message": ctx.message, "cwd": ctx.cwd}
+        return {"session": ctx.call.session, "message": ctx.call.message, "cwd": ctx.call.cwd}
 
     kit.register(who)
     steps = []

@@ -314,8 +314,7 @@ class Kit(ProgramCalls):
             own.meaning,
             own.taint,
             own.forks,
-            Call(limits, token, self.session, message, progress, own.loop, shown, *names),
-            cwd,
+            Call(limits, token, self.session, message, progress, own.loop, shown, *names, cwd),
             call_tool=self._call_from_program if self.settings.code_mode else None,
         )
 

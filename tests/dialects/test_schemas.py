@@ -150,6 +150,7 @@ def test_as_the_document_says(open_kit, dialect, document):
     [
         ("cdd", "read", "offset", 0),
         ("cdd", "read", "limit", 2000),
+        ("cdd", "bash", "timeout", 120_000),
         ("pigo", "read", "offset", 1),
         ("pigo", "grep", "path", "."),
         ("claude-code", "Bash", "timeout", 120_000),

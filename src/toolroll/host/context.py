@@ -92,7 +92,6 @@ class Context:
     forks: Forks
     """Copies of the workspace to try something in."""
     call: Call
-    cwd: str = "."
     auto_run: list[str] = field(default_factory=list)
     """Changed files that other programs run by themselves, where the call did not ask first."""
     call_tool: Callable[[CallRequest, Context], Result] | None = None
@@ -109,6 +108,10 @@ class Context:
     @property
     def progress(self) -> Progress:
         return self.call.progress
+
+    @property
+    def cwd(self) -> str:
+        return self.call.cwd
 
     @property
     def session(self) -> str:

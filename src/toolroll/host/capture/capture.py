@@ -408,7 +408,7 @@ class Capture:
 
     def _note_seen(self, found: Differences, pairs: Pairs) -> None:
         """What the session's own command changed counts as seen, where it had seen the file as it was before."""
-        for path, known in self._records.all().items():
+        for path, known in self._records.all().items() if self._records.knows_commands else ():
             if path not in found or known.version is None:
                 continue
             old, new = found[path]

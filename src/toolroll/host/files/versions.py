@@ -46,6 +46,9 @@ _UNSEEN = FileRecord()
 class SeenVersions:
     """The files that a session has seen, the least recently used first. Safe for threads."""
 
+    knows_commands = True
+    """Whether what a command of the session changes counts as seen, where the file had been seen before."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, FileRecord] = OrderedDict()
@@ -139,6 +142,7 @@ class Freshness:
         self._records = records
         self._guard = guard
         self.needs_read = guard == "seen"
+        records.knows_commands = not self.needs_read  # else it must be read again
 
     def check_seen(self, path: str, now: Version) -> None:
         """Raise ToolError if a file may not be edited before it is read (again)."""

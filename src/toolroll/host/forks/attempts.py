@@ -74,7 +74,7 @@ def run_attempts(ctx: Any, candidates: Sequence[str], check: str, *, merge: bool
     try:
         for _ in candidates:
             opened.append(forks.open(held=True))
-        inner = [one.context(ctx.call, ctx.cwd) for one in opened]
+        inner = [one.context(ctx.call) for one in opened]
         tries = []
         with ThreadPoolExecutor(len(candidates), "toolroll attempt") as pool:
             tasks = [

@@ -53,9 +53,9 @@ class OpenFork:
         found = self.fork.compare(_Replaced(self.kit))
         return found if not paths else [one for one in found if any(_is_at(one.path, path) for path in paths)]
 
-    def context(self, call: Call, cwd: str) -> Any:
+    def context(self, call: Call) -> Any:
         """The context for a tool that does the work of a call in this fork instead."""
-        ctx = self.kit.context(token=call.token, message=call.message, progress=call.progress, cwd=cwd)
+        ctx = self.kit.context(token=call.token, message=call.message, progress=call.progress, cwd=call.cwd)
         ctx.call.name, ctx.call.arguments, ctx.call.is_compared = call.name, call.arguments, self.held
         return ctx
 
@@ -179,7 +179,7 @@ class Forks:
         held = self.open(held=True)
         stays = False
         try:
-            result = start(held.context(ctx.call, ctx.cwd))
+            result = start(held.context(ctx.call))
             if result.outcome != "exited":
                 return _add_note(result, "It did not end by itself: nothing of what it changed is held.")
             rows, repository = held.rows(), self._describe_repository(held)
@@ -197,7 +197,7 @@ class Forks:
         """
         held = self.open(held=True)
         try:
-            done = _try(work, held.context(ctx.call, ctx.cwd))
+            done = _try(work, held.context(ctx.call))
             if isinstance(done, NamesBaseError):
                 raise done
             self.land(held, held.rows(), ctx)

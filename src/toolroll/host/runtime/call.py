@@ -28,6 +28,7 @@ class Call:
     tools: str = ""  # which tools the model is shown; empty for the kit's own choice
     id: str = ""  # what the provider's answer calls it
     client: str = ""  # who makes it, where several may
+    cwd: str = "."  # the folder of the workspace where relative paths begin
     name: str = ""  # the name of the tool in the dialect
     arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names
     changes: list[Change] = field(default_factory=list)  # what its commands have changed in the workspace
