@@ -149,7 +149,7 @@ class Services:
 
     def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
         self._state_dir = state_dir
-        self.state = State(state_dir) if state_dir is not None else State.of(self.root.path)
+        self.state = State(state_dir, self.root.path) if state_dir is not None else State.of(self.root.path)
         closing.callback(self.state.close)
         with suppress(OSError):  # a folder that cannot be written to is spoken of when something is to be kept
             self.state.hold()
@@ -185,8 +185,11 @@ class Services:
 
     def _state_of(self, other: Root, name: str, closing: ExitStack) -> State:
         """The state folder of a further root: its own, unless ours was named."""
-        state = State.of(other.path) if self._state_dir is None else State(f"{self._state_dir}/roots/{name}")
+        place = None if self._state_dir is None else f"{self._state_dir}/roots/{name}"
+        state = State.of(other.path) if place is None else State(place, other.path)
         closing.callback(state.close)
+        with suppress(OSError):
+            state.hold()
         return state
 
     def _open_programs(self, closing: ExitStack, profile: Profile, settings: Settings) -> None:

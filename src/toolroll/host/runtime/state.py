@@ -6,11 +6,17 @@ import contextlib
 import os
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from toolroll.host.runtime import user_folders
 
+if TYPE_CHECKING:
+    from toolroll.host.runtime.folder_identity import FolderIdentity
+
 LOCK, WORKSPACE = ".lock", ".workspace"
 """Files of a state folder: the one that its users hold, and the one that says whose it is."""
+_IDENTITY, _FORMER, _ROOTS = ".identity", "former", "roots"
+_MAX_FORMER = 3  # states of folders that had the same path before
 _STAMP, _DAY = ".swept", 86_400.0
 
 
@@ -61,10 +67,11 @@ def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
 class State:
     """A private folder for one workspace, created by the first write."""
 
-    def __init__(self, path: str, workspace: str | None = None) -> None:
-        """`workspace`: its owner, where the folder is one of many and may be swept."""
+    def __init__(self, path: str, workspace: str | None = None, *, is_swept: bool = False) -> None:
+        """`workspace`: its owner. `is_swept`: the folder is one of many and may be swept."""
         self.path = path
         self._workspace = workspace
+        self._is_swept = is_swept
         self._held: int | None = None
         self._lock = threading.Lock()
         self._open: dict[str, int] = {}
@@ -77,11 +84,11 @@ class State:
 
         known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
         name = f"{os.path.basename(workspace) or 'root'}-{known_by}"
-        return cls(os.path.join(user_folders.state_dir(), name), workspace)
+        return cls(os.path.join(user_folders.state_dir(), name), workspace, is_swept=True)
 
     def hold(self) -> None:
         """Keep the folder from being swept until `close`, if it exists; sweep stale folders beside it."""
-        if self._workspace is not None:
+        if self._is_swept:
             _sweep_daily(os.path.dirname(self.path))
         with self._lock:
             if os.path.isdir(self.path):
@@ -104,10 +111,48 @@ class State:
                 continue
             self._held = fd
             if self._workspace is not None:
+                self._claim(self._workspace)
+            if self._workspace is not None and self._is_swept:
                 with contextlib.suppress(OSError):
                     said = f"{self._workspace}\n{os.stat(self._workspace).st_dev}"
                     with open(os.path.join(self.path, WORKSPACE), "wb") as file:
                         file.write(os.fsencode(said))
+
+    def _claim(self, workspace: str) -> None:
+        """Take over what is here, unless it is of another folder that had the path before: that is set aside."""
+        import fcntl
+
+        from toolroll.host.runtime.folder_identity import FolderIdentity, identify
+
+        fd = os.open(os.path.join(self.path, _IDENTITY), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "r+", encoding="ascii", errors="replace") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            known = FolderIdentity(*([*file.read().split("\n"), "", ""])[:2])
+            if any(known) and known.fits(workspace):
+                return
+            now = identify(workspace)
+            if any(known):
+                _move(self.path, self._former(known))
+                _move(self._former(now), self.path)
+                self._forget_former()
+            file.seek(0)
+            file.truncate()
+            file.write("\n".join(now))
+
+    def _former(self, identity: FolderIdentity) -> str:
+        import hashlib
+
+        known_by = hashlib.blake2b((identity.id or identity.birth).encode(), digest_size=8).hexdigest()
+        return os.path.join(self.path, _FORMER, known_by)
+
+    def _forget_former(self) -> None:
+        above = os.path.join(self.path, _FORMER)
+        with contextlib.suppress(OSError):
+            paths = [os.path.join(above, name) for name in os.listdir(above)]
+            for path in sorted(paths, key=os.path.getctime)[:-_MAX_FORMER]:
+                import shutil
+
+                shutil.rmtree(path, ignore_errors=True)
 
     def folder(self, name: str) -> int:
         """A file descriptor of a folder of this name, created if missing. `close` closes it."""
@@ -164,3 +209,11 @@ class State:
             if self._held is not None:
                 os.close(self._held)
                 self._held = None
+
+
+def _move(source: str, target: str) -> None:
+    """Move what belongs to one workspace from a state folder to another."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in set(os.listdir(source)) - {LOCK, WORKSPACE, _IDENTITY, _FORMER, _ROOTS}:
+            os.makedirs(target, mode=0o700, exist_ok=True)
+            os.rename(os.path.join(source, name), os.path.join(target, name))

@@ -237,6 +237,20 @@ def test_a_killed_kit_is_no_reason_to_undo_what_came_later(repository: Path, tmp
     assert state(repository) == before
 
 
+def test_a_repository_cloned_anew_gets_nothing_of_the_killed_one(repository: Path, tmp_path: Path) -> None:
+    with Kit(repository, state_dir=tmp_path / "state") as kit:
+        assert kit.call("write", {"path": "b", "content": "kept"}).ok
+    kill_while(repository, tmp_path / "state", "true")
+    shutil.rmtree(repository)
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", "main")
+    before = state(repository)
+    with Kit(repository, state_dir=tmp_path / "state") as kit:
+        assert (kit.recovered, kit.journal.entries()) == ([], [])
+        assert kit.call("bash", {"command": "true"}).text == "(no output)"
+    assert state(repository) == before
+
+
 def test_a_running_kit_is_none_that_was_killed(open_guard: OpenGuard, repository: Path) -> None:
     running, other = open_guard(), open_guard()
     one = running.begin()
