@@ -29,6 +29,11 @@ def split_tokens(line: str) -> list[str]:
     return _TOKEN.findall(line)
 
 
+def token_spans(line: str) -> list[tuple[int, int]]:
+    """Where each token of one line begins and ends."""
+    return [token.span() for token in _TOKEN.finditer(line)]
+
+
 def is_same_code(quoted: str, actual: str) -> bool:
     """Whether two lines are the same code but for blanks between tokens."""
     ours, theirs = split_tokens(quoted), split_tokens(actual)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Suggestion, ToolError
 
 _SAMPLE = 512  # bytes that tell how long the lines are
 _SHORT = 40  # bytes of a line
@@ -100,11 +100,21 @@ def replace(text: str, start: int, end: int, content: str) -> str:
     if start > end:
         raise ToolError(ErrorCode.VALIDATION, f"`start` ({start}) is after `end` ({end}).")
     if end > len(lines):
-        raise ToolError(
-            ErrorCode.VALIDATION,
-            f"`end` is {end}, but the file has {counted(len(lines), 'line')}. Read it again for its numbers.",
-        )
+        raise _beyond(lines, start, end, content)
     return _joined(lines[: start - 1], content, lines[end:], text)
+
+
+def _beyond(lines: list[str], start: int, end: int, content: str) -> ToolError:
+    """The error for a range that ends beyond the file, with the call that goes up to its last line."""
+    last, calls = len(lines), tuple[Suggestion, ...]()
+    if last and start <= last:
+        calls = (Suggestion("replace_lines", {"start": start, "end": last, "content": content}),)
+    elif last and start == last + 1 and content:
+        added = adapt("".join(_joined(lines[-1:], content, [], lines[-1])), "\n")
+        calls = (Suggestion("replace_lines", {"start": last, "end": last, "content": added}),)
+    said = f"`end` is {end}, but the file has {counted(last, 'line')}."
+    advice = f"Replace up to line {last}, or read it again." if calls else "Read it again for its numbers."
+    return ToolError(ErrorCode.VALIDATION, f"{said} {advice}", suggest=calls)
 
 
 def _joined(before: list[str], content: str, after: list[str], text: str) -> str:

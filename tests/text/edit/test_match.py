@@ -86,6 +86,14 @@ def test_to_the_letter(text, old, new, options, expected, count):
         ("a b\nc\n", "b", "", "a \nc\n", "exact"),
         ("a\rb\rc\r", "b\nc", "B\nC", "a\rB\rC\r", "exact"),
         ("say \u201chi\u201d\nend\u2014\n", 'say "hi"\nend-', 'say "ho"\nend-', 'say "ho"\nend\u2014\n', "typographic marks"),
+        # the quote begins within the indentation of its first line, and stands there to the letter
+        ("if a:\n        yield (\n            x\n        )\n", "    yield (\n            x\n        )", "    yield y", "if a:\n        yield y\n", "indentation"),
+        ("if a:\n        yield (\n            x\n        )\n", "    yield (\n            x\n        )", "        yield y\n        z", "if a:\n        yield y\n        z\n", "uneven indentation"),
+        # tabs and blanks: with blanks behind the tabs, deeper lines, and a unit that is no other
+        ("\tf(a,\n\t  b)\n", "    f(a,\n      b)", "    f(a,\n      c)", "\tf(a,\n\t  c)\n", "indentation"),
+        ("\t\ta()\n\t\tb()\n", "a()\nb()", "if c:\n    a()\n    if d:\n        b()", "\t\tif c:\n\t\t\ta()\n\t\t\tif d:\n\t\t\t\tb()\n", "indentation"),
+        ("    if a:\n        b()\n", "if a:\n    b()", "if a:\n\tc()", "    if a:\n        c()\n", "indentation"),
+        ("\tif a:\n\t\tb()\n", "   if a:\n        b()", "   if c:\n        d()", "\tif c:\n\t\td()\n", "uneven indentation"),
         # a quote that leaves out some of the indentation
         ("        a()\n", "    a()", "    if b:\n        a()", "        if b:\n            a()\n", "indentation"),
     ],

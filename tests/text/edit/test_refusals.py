@@ -43,6 +43,28 @@ def test_a_new_text_that_is_there_already_is_told():
     assert "already there, at line 2" in refused(TEXT, "    limit = 1", "    limit = 3000").message
 
 
+def test_a_new_text_that_is_there_already_but_for_blanks_is_told():
+    text = TEXT.replace("    ", "\t")
+    assert (
+        "already there, at line 2"
+        in refused(text, "    limit = 1\n    return b", "    limit = 3000\n    return a").message
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        ("    limit = max(9000)", "'max(9000)' should be '3000'"),
+        ("    limit", "'= 3000' is missing"),
+        ("    limit = 3000 + a", "'+ a' is not there"),
+    ],
+)
+def test_what_differs_is_said_in_the_words_of_the_two_lines(old, words):
+    error = refused(TEXT, f"def f(a):\n{old}\n    return a")
+    assert words in error.message
+    assert "nothing" not in error.message
+
+
 def test_a_line_with_a_slip_is_found_by_likeness():
     assert "line 2 is" in refused(TEXT, "    limmit = 3000").message
 

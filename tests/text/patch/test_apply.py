@@ -302,7 +302,7 @@ def test_a_chunk_is_the_first_that_fits_behind_the_one_before_it(chunk, line, no
     [
         ("a.json", "{\n    a: 1,\n    b: 2\n}\n", "-\t\ta: 1,\n+\t\ta: 3,\n", "{\n\t\ta: 3,\n    b: 2\n}\n"),
         ("a.sh", "f() {\n    a\n}\n", "-\ta\n+\tb\n", "f() {\n\tb\n}\n"),
-        ("a.sh", "f() {\n    a\n    b\n}\n", " f() {\n \ta\n-    b\n", None),
+        ("a.sh", "f() {\n    a\n    b\n}\n", " f() {\n   a\n-    b\n", None),
         ("a.ts", "f(\n  1,\n  2)\ng()\n", " f(\n    1,\n-  2)\n+  3)\n", "f(\n   1,\n  3)\ng()\n"),
         ("a.ts", "f(`\n  1,\n  2`)\n", " f(`\n    1,\n-  2`)\n+  3`)\n", None),
         ("a.py", "f(\n  1,\n  2)\n", " f(\n    1,\n-  2)\n+  3)\n", None),

@@ -40,6 +40,43 @@ def test_a_missing_file_is_not_made(kit, ws):
     assert list(ws.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "new", "line"),
+    [
+        ("a = 1\n", "b = 2\n", 2),
+        ("a = 1", "b = 2\n", 2),
+        ('"""A."""\nfrom __future__ import annotations\n\nimport os\n', "import re\n", 4),
+        ("a = 1\n", "import re\n", 2),
+    ],
+)
+def test_an_empty_quote_offers_to_insert_and_never_to_write(kit, put, ws, text, new, line):
+    put({"a.py": text})
+    refused = kit.call("edit", {"path": "a.py", "old": "", "new": new})
+    (call,) = refused.error.suggest
+    relayed = {"name": "insert", "arguments": {"path": "a.py", "line": line, "content": new}}
+    assert (call.name, call.arguments) == ("call_tool", relayed)
+    assert "`write`" not in refused.text
+    assert (ws / "a.py").read_text() == text
+    assert kit.call(call.name, call.arguments).ok
+    assert set((ws / "a.py").read_text().split("\n")) == {*text.split("\n"), *new.split("\n")}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"old": "zzz", "new": "y"},
+        {"old": "x = 1", "new": "x = 1"},
+        {"old": "zzz\nqqq", "new": "x = 1\ny = 2"},
+        {"edits": [{"old": "x = 1", "new": "x = 2"}, {"old": "zzz", "new": "y"}]},
+    ],
+)
+def test_where_no_edit_can_be_offered_a_look_at_the_file_is(kit, put, arguments):
+    put({"sub/a.py": "x = 1\ny = 2\n"})
+    (call,) = kit.call("edit", {"path": "sub/a.py", **arguments}).error.suggest
+    assert (call.name, call.arguments["path"]) == ("read", "sub/a.py")
+    assert "x = 1" in kit.call(call.name, call.arguments).text
+
+
 def test_a_file_that_parses_no_more_is_told(kit, put):
     put({"a.py": "x = f(1)\n", "b.py": "x = (\n"})
     assert kit.call("edit", {"path": "a.py", "old": "(1)", "new": "(1"}).text.endswith(
@@ -53,7 +90,7 @@ def test_a_call_that_would_break_the_file_is_not_offered(kit, put):
     put({"a.py": text, "a.txt": text})
     quote = {"old": "def f(a):\n    b = 2\n    return a", "new": "def f(a:\n    b = 2\n    return a"}
     assert kit.call("edit", {"path": "a.txt", **quote}).error.suggest[0].arguments["new"].startswith("def f(a:")
-    assert kit.call("edit", {"path": "a.py", **quote}).error.suggest == ()
+    assert [call.name for call in kit.call("edit", {"path": "a.py", **quote}).error.suggest] == ["read"]
     assert (
         kit.call("edit", {"path": "a.py", **quote, "new": quote["old"].replace("return a", "return b")}).error.suggest
         != ()

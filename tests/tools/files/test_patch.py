@@ -219,3 +219,10 @@ def test_a_patch_after_which_a_file_does_not_parse_is_told(kit, put):
     assert kit.call("patch", {"patch": "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-f(1)\n+f(1\n"}).text.endswith(
         "never closed."
     )
+
+
+def test_a_hunk_that_fits_nowhere_offers_a_look_at_its_file(kit, put):
+    put({"sub/a.py": "x = 1\n"})
+    hunk = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n zzz\n-qqq\n+y\n"
+    (call,) = kit.call("patch", {"patch": hunk, "path": "sub"}).error.suggest
+    assert "x = 1" in kit.call(call.name, call.arguments).text

@@ -124,6 +124,27 @@ def test_the_limit_holds_for_files_too(kit, output, text):
     assert "src/util.py" in kit.call("read", {"path": result.meta["spill"]}).text
 
 
+def test_a_pattern_that_is_no_expression_offers_the_same_search_for_plain_text(kit):
+    refused = kit.call("grep", {"pattern": "def main(", "include": "*.py", "path": "src"})
+    (call,) = refused.error.suggest
+    assert call.arguments == {"pattern": "def main(", "include": "*.py", "path": "src", "literal": True}
+    assert "3:def main():" in kit.call(call.name, call.arguments).text
+
+
+@pytest.mark.parametrize("pattern", ["def main():", "print(os.name(), main[0])", "main[0]"])
+def test_an_empty_answer_says_what_the_pattern_finds_as_plain_text(kit, put, pattern):
+    put({"src/more.txt": "print(os.name(), main[0])\n", "bin": b"\0def main():"})
+    found = kit.call("grep", {"pattern": pattern})
+    path = "src/main.py" if pattern == "def main():" else "src/more.txt"
+    assert f"As plain text it is in 1 line of {path}: set `literal`." in found.text
+    assert found.meta["next"] == {"name": "grep", "arguments": {"pattern": pattern, "literal": True, "path": "."}}
+
+
+@pytest.mark.parametrize("pattern", ["zzz()", "os.*zzz", r"zzz\(\)", "zzz"])
+def test_an_empty_answer_says_nothing_of_plain_text_that_is_not_there(kit, pattern):
+    assert "plain text" not in kit.call("grep", {"pattern": pattern}).text
+
+
 def test_matches_in_other_case_are_told(kit):
     result = kit.call("grep", {"pattern": "DEF HELPER"})
     assert "There are matches in other case: set `ignore_case`." in result.text

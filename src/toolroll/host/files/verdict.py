@@ -6,7 +6,8 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
 _MOST_REMEMBERED = 64  # texts: the one after a change is looked at again for its verdict, and is the next one before
+_LOOK = 20  # lines before those that a refusal is about, which are offered to be read with them
 _SHOWN = 40  # characters of the text at an error
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 _PART = re.compile(rb"\n\n(?=@|class |def |async def )")
@@ -41,9 +43,23 @@ def find_break(path: str, before: bytes | None, after: bytes) -> str:
     return f"{path} does not parse any more, {said}."
 
 
-def drop_breaking_edits(error: ToolError, drafts: Iterable[TextFile]) -> None:
-    """Take edits off a refusal's suggestions that would make one of these files unparsable."""
-    error.suggest = tuple(call for call in error.suggest if not any(_breaks(call, one) for one in drafts))
+@contextmanager
+def offering(drafts: Mapping[str, TextFile], folder: str = ".") -> Iterator[None]:
+    """A refusal within it offers calls that leave these files, named relative to a folder, parsable.
+
+    Where there is none, it offers to read the lines of the last file that it is about.
+    """
+    try:
+        yield
+    except ToolError as error:
+        error.suggest = tuple(one for one in error.suggest if not any(_breaks(one, two) for two in drafts.values()))
+        if drafts and not error.suggest:
+            details = error.details or {}
+            line = next(iter(details.get("near") or details.get("lines") or ()), None)
+            window = {"offset": max(1, line - _LOOK), "limit": 3 * _LOOK} if line else {}
+            path = os.path.join("" if folder == "." else folder, [*drafts][-1])
+            error.suggest = (Suggestion("read", {"path": path, **window}),)
+        raise
 
 
 def _breaks(call: Suggestion, draft: TextFile) -> bool:

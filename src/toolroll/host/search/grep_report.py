@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.search.query import GrepResult, GrepRow, Query, Scope
 from toolroll.policy.limits import Limits
-from toolroll.result import Status, Suggestion
+from toolroll.result import Status, Suggestion, ToolError
 from toolroll.text import names
 from toolroll.text.lines import counted, list_some
 from toolroll.text.search import globs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Output = Literal["content", "files", "count"]
 Unit = Literal["matches", "lines"]
 _MAX_FAILED = 5  # documents that are named
+_MAX_NAMED = 3  # files that have the pattern as plain text
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +170,6 @@ def report(found: GrepResult, window: RowWindow, query: Query, scope: Scope, lim
     """What a window shows of a search."""
     rows = window.select(found.rows)
     cut = len(rows) < len(found.rows) and found.stopped != "limit"  # a search that had enough has no whole answer
-    how = {name: getattr(query, name) for name in ("pattern", "literal", "ignore_case", "multiline", "whole_word")}
-    files = {"include": "".join(scope.include), "exclude": "".join(scope.exclude)}
-    asked = {**how, "path": scope.path, **files, "hidden": scope.hidden, "ignored": scope.ignored}
     return Matches(
         rows=rows,
         shown=sum(1 for row in rows if row.column),
@@ -179,7 +178,7 @@ def report(found: GrepResult, window: RowWindow, query: Query, scope: Scope, lim
         output=window.output,
         note=_describe(found, rows, window.output, limits),
         status="success" if found.complete or found.stopped == "limit" else "partial",
-        more=None if found.rows else _search_elsewhere(found, asked),
+        more=None if found.rows else _search_elsewhere(found, query, scope),
         whole=partial(format_rows, names.show_names(found.rows), window.output) if cut else None,
         form="numbered" if window.numbers else "bare",
     )
@@ -202,15 +201,40 @@ def _describe(found: GrepResult, rows: Sequence[GrepRow], output: Output, limits
     if found.survey is not None:
         notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
         notes += ["There are matches in other case: set `ignore_case`."] if found.survey.other_case else []
+        if found.survey.as_text:
+            lines = counted(sum(found.survey.as_text.values()), "line")
+            where = list_some(list(map(names.show_name, found.survey.as_text)), _MAX_NAMED)
+            notes.append(f"As plain text it is in {lines} of {where}: set `literal`.")
     if found.failed:
         notes.append(f"Not searched: {list_some(found.failed, _MAX_FAILED)}.")
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _search_elsewhere(found: GrepResult, asked: dict[str, Any]) -> Suggestion | None:
-    """The call that also searches the skipped files with matches, or ignores case."""
-    switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
-    if found.survey and found.survey.other_case and not switches:
-        switches = {"ignore_case": True}
-    given = {name: value for name, value in {**asked, **switches}.items() if value}
-    return Suggestion("grep", given) if switches else None
+def _search_elsewhere(found: GrepResult, query: Query, scope: Scope) -> Suggestion | None:
+    """The call that searches for plain text, also in the skipped files with matches, or ignores case."""
+    if found.survey is None:
+        return None
+    if found.survey.as_text:
+        return _ask_again(query, scope, literal=True)
+    if switches := {kind: True for kind in ("hidden", "ignored") if found.survey.elsewhere.get(kind)}:
+        return _ask_again(query, scope, **switches)
+    return _ask_again(query, scope, ignore_case=True) if found.survey.other_case else None
+
+
+@contextmanager
+def offering_text(query: Query, scope: Scope) -> Iterator[None]:
+    """A refusal of the pattern within it offers to search for it as plain text."""
+    try:
+        yield
+    except ToolError as error:
+        if isinstance(error.details, dict) and "invalid" in error.details:
+            error.suggest = (_ask_again(query, scope, literal=True),)
+        raise
+
+
+def _ask_again(query: Query, scope: Scope, **switches: bool) -> Suggestion:
+    """The same search with other switches, as a call."""
+    how = {name: getattr(query, name) for name in ("pattern", "literal", "ignore_case", "multiline", "whole_word")}
+    files = {"include": "".join(scope.include), "exclude": "".join(scope.exclude)}
+    asked = {**how, "path": scope.path, **files, "hidden": scope.hidden, "ignored": scope.ignored, **switches}
+    return Suggestion("grep", {name: value for name, value in asked.items() if value})

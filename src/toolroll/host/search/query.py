@@ -106,6 +106,8 @@ class Survey:
     """False if the time was up; then all numbers are lower bounds."""
     other_case: bool = False
     """Nothing matches, but would if case were ignored."""
+    as_text: dict[str, int] = field(default_factory=dict)
+    """Files that have the regular expression as plain text, though nothing matches it, and in how many lines."""
     near: list[str] = field(default_factory=list)
     """Names like the one that was looked for, if it was not found; folders end in a slash."""
 

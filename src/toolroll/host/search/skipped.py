@@ -10,6 +10,7 @@ from itertools import islice
 from toolroll.host.search.file_kind import is_binary
 from toolroll.host.search.list_files import list_paths
 from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, Survey, is_hidden
+from toolroll.text.search import patterns
 from toolroll.text.search.file_types import TEXT_DOCUMENTS
 from toolroll.text.search.skipped import DOCUMENT
 
@@ -48,6 +49,10 @@ def report_grep(
                 survey.elsewhere[kind] = survey.elsewhere.get(kind, 0) + count
         others = (path for path in matched.keys() & inside - exact.keys() if may_read(root.shown(path)))
         survey.other_case = is_empty and any(not _is_binary(root, path) for path in others)
+        if is_empty and not query.literal and patterns.may_be_text(query.pattern):
+            plain = engine.counts(root, replace(query, literal=True), scope)
+            shown = ((root.shown(path), count) for path, count in plain if count)
+            survey.as_text = {path: count for path, count in shown if may_read(path)}
         for path in left:
             _add(survey, "too big" if _size(root, path) > max_bytes else "unreadable", 0)
     except TimeoutError:

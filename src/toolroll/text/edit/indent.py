@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 _MOST_PAIRS = 1_000_000  # of quoted and new lines that are compared
 _UNITS = (4, 2, 8, 3)  # columns that a tab may stand for, the usual first
+_TABBED = re.compile(r"\t* *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +55,38 @@ def readings(
     and the depth of the first line, prove which.
     """
     moved = [shift.back(line) for line in new]
-    shifted = None if None in moved else [line for line in moved if line is not None]
+    shifted = None if None in moved else _unmixed([line for line in moved if line is not None], new, actual)
     as_file = list(new)
     if shifted == as_file:
         return (as_file,)
     if shift.extend is None and not _repeats(new, quoted):
-        return ()
+        respelt = _tabbed_side(list(shift.known.items())) is not None and not shift.known.get("")
+        return (shifted,) if respelt and shifted is not None else ()
     like_quote = _is_like_quote(new, quoted, actual)
     if like_quote is not None:
         chosen = shifted if like_quote else as_file
         return () if chosen is None else (chosen,)
     return (as_file,) if shifted is None else (shifted, as_file)
+
+
+def _unmixed(moved: list[str], new: Sequence[str], actual: Sequence[str]) -> list[str] | None:
+    """Moved lines with blanks of one kind where the file's lines have one; None where that is not certain.
+
+    The quote was outdented, and the lines that are deeper than it in the new text are so by the other kind.
+    """
+    kinds = {char for line in actual for char in indent_of(line)}
+    if len(kinds) != 1 or all(set(indent_of(line)) <= kinds for line in moved if line.strip()):
+        return moved
+    own, other = kinds.pop(), {" ": "\t", "\t": " "}
+    depths = [len(indent_of(line)) for line in new if line.strip() and indent_of(line)]
+    unit = min(depths) if own == "\t" else min(len(indent_of(line)) for line in actual if indent_of(line))
+    if unit not in _UNITS or (own == "\t" and any(depth % unit for depth in depths)):
+        return None
+    was, now = (other[own] * unit, own) if own == "\t" else (other[own], own * unit)
+    lines = [
+        indent_of(line).replace(was, now) + line[len(indent_of(line)) :] if line.strip() else line for line in moved
+    ]
+    return lines if all(set(indent_of(line)) <= {own} for line in lines if line.strip()) else None
 
 
 def _repeats(new: Sequence[str], quoted: Sequence[str]) -> bool:
@@ -151,16 +174,24 @@ def _shifted(pairs: Pairs) -> Extend | None:
 
 def _converted(pairs: Pairs) -> Extend | None:
     """Tabs for spaces or spaces for tabs; another depth is converted only if the known ones tell the unit."""
-    tabs = [all(set(one[side]) <= {"\t"} for one in pairs) for side in (0, 1)]
-    spaces = [all(set(one[side]) <= {" "} for one in pairs) for side in (0, 1)]
-    if not ((tabs[0] and spaces[1]) or (spaces[0] and tabs[1])):
+    tabbed = _tabbed_side(pairs)
+    if tabbed is None:
         return None
     fitting = [(unit, moves.pop()) for unit in _UNITS if len(moves := _moves(pairs, unit)) == 1]
     chosen = [one for one in fitting if one[1] == 0] or fitting
     if not chosen:
         return None
     unit, move = chosen[0]
-    return (lambda indent: _respelled(indent, unit, move, tabs[1])) if len(chosen) == 1 else lambda _indent: None
+    return (lambda indent: _respelled(indent, unit, move, tabbed == 1)) if len(chosen) == 1 else lambda _indent: None
+
+
+def _tabbed_side(pairs: Pairs) -> int | None:
+    """Which side is indented by tabs (and blanks behind them), the other by blanks alone; None for other pairs."""
+    for side in (0, 1):
+        tabbed = all(_TABBED.fullmatch(one[side]) for one in pairs) and any("\t" in one[side] for one in pairs)
+        if tabbed and all(set(one[1 - side]) <= {" "} for one in pairs):
+            return side
+    return None
 
 
 def _moves(pairs: Pairs, unit: int) -> set[int]:

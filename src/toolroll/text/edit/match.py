@@ -12,6 +12,7 @@ from typing import Literal
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
 from toolroll.text.edit import refusals, relations
+from toolroll.text.edit.indent import indent_of
 from toolroll.text.edit.model import (
     AS_IT_IS,
     BLANKS,
@@ -36,7 +37,6 @@ _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond
 _MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
 _MOST_EVERY = 500_000  # of a quote whose places are all replaced
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
-_CUT = Relation("indentation", INDENT, unchanged)
 _NO_LAST_END = Relation("", EXACT, last_end_off)
 _SPACE = b" \t"
 _DOTS = r"(?:\.\.\.|\u2026)"
@@ -82,10 +82,14 @@ def replace(
         raise refusals.too_many(_MOST_EVERY)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
+    cut: Span | None = None  # the one place to the letter, if that begins within the indentation of its line
     if spans and level != "exact":
+        cut = _inside_margin(text, spans[0]) if len(spans) == 1 and cuts_in(text, spans[0]) else None
         spans = [] if all(cuts_in(text, span) for span in spans) else [_at_margin(text, span, old) for span in spans]
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
         spans = _closest(source, old)
+        if cut is not None and len(spans) == 1 and len(source.ways(spans[0], new)) != 1:
+            spans = [cut]
     if not spans and level == "lenient":
         return _replace_elided(text, old, new)
     if not spans:
@@ -179,7 +183,7 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
         if number >= most:
             raise refusals.too_many(number)
         cut = cuts_in(source.text, span)
-        yield dataclasses.replace(span, relation=_CUT) if cut else _at_margin(source.text, span, quote)
+        yield _inside_margin(source.text, span) if cut else _at_margin(source.text, span, quote)
     for number, start in enumerate(source.windows(quoted)):
         if number >= most:
             raise refusals.too_many(number)
@@ -201,6 +205,17 @@ def _at_margin(text: str, span: Span, old: str) -> Span:
         return (new if inner[:1].isspace() or inner.strip() == old.strip() else inner,)
 
     return Span(span.start, span.end, Relation(span.relation.name, span.relation.cost, rewrite))
+
+
+def _inside_margin(text: str, span: Span) -> Span:
+    """A place that begins within its line's indentation: a new text that has all of this repeats what is before it."""
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    whole = before + indent_of(text[span.start : span.end])
+
+    def rewrite(new: str) -> tuple[str, ...]:
+        return (new.removeprefix(before) if indent_of(new) == whole else new,)
+
+    return Span(span.start, span.end, Relation("indentation", INDENT, rewrite))
 
 
 def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
@@ -269,7 +284,7 @@ def _disjoint(spans: Iterable[Span]) -> list[Span]:
 
 def _check(old: str, new: str) -> None:
     if not old:
-        raise ToolError(ErrorCode.VALIDATION, "`old` is required and must not be empty. To make a file, use `write`.")
+        raise ToolError(ErrorCode.VALIDATION, "`old` is required and must not be empty: quote the text to replace.")
     if old == new:
         raise ToolError(ErrorCode.VALIDATION, "`old` and `new` are the same: nothing would change.")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code_tokens
+from toolroll.text import lines as text_lines
 from toolroll.text.edit import indent
 from toolroll.text.edit.model import EXACT, EditSource, Span, squeezed
 
@@ -20,6 +22,8 @@ _MOST_TEXT = 8_000_000  # characters of a file in which near lines are looked fo
 _MOST_QUOTED = 400  # lines of a quote that is corrected
 _ALIKE = 75  # percent of two lines' letters, so that one may be a misquote of the other
 _WIDTH = 160
+_IMPORT = re.compile(r"import [\w.]+|from (?!__future__)[\w.]+ import\b")
+_IMPORTS = re.compile(r"(?:(?:import [^\n(]+|from \S+ import [^\n(]+)\n*)+")
 
 
 def not_found(source: EditSource, old: str, new: str) -> ToolError:
@@ -34,7 +38,7 @@ def not_found(source: EditSource, old: str, new: str) -> ToolError:
     return ToolError(
         ErrorCode.NOT_FOUND,
         "\n".join(parts),
-        details={"near": [start + 1 for start in near]},
+        details={"near": [start + 1 for start in near] or ([line] if line else [])},
         suggest=corrections(source, near, quoted, new),
     )
 
@@ -66,6 +70,25 @@ def _is_whole(source: EditSource, span: Span) -> bool:
     """Whether a place is whole lines, but for the indentation of the first."""
     first = source.text[source.text.rfind("\n", 0, span.start) + 1 : span.start]
     return not first.strip() and (source.text[span.end : span.end + 1] in ("", "\n", "\r"))
+
+
+def empty_quote(text: str, path: str, new: str) -> ToolError:
+    """There is no quote, so that nothing says where in the file the new text belongs."""
+    line = _place_of_imports(text) if _IMPORTS.fullmatch(new) else None
+    at = line or len(text_lines.split(text)) + 1
+    call = Suggestion("insert", {"path": path, "line": at, "content": new})
+    where = f"before line {at}, where the file imports" if line else "at the end of the file"
+    return ToolError(
+        ErrorCode.VALIDATION,
+        f"`old` is empty, and {path!r} has content. Quote the text to replace; `insert` puts new lines {where}.",
+        suggest=(call,) if new else (),
+    )
+
+
+def _place_of_imports(text: str) -> int | None:
+    """The first line at which another import can stand."""
+    lines = text.split("\n")
+    return next((number for number, line in enumerate(lines, 1) if _IMPORT.match(line)), None)
 
 
 def too_many(number: int) -> ToolError:
@@ -119,6 +142,8 @@ def _already_there(source: EditSource, new: str) -> int | None:
     if len(plain) < 8:
         return None
     at = source.text.find(plain)
+    if at < 0 and len(source.text) <= _MOST_TEXT:
+        at = next((source.starts[start] for start in source.windows(_quoted(plain))), -1)
     return source.line_at(at) if at >= 0 else None
 
 
@@ -187,14 +212,22 @@ def _visible(line: str) -> str:
 
 
 def _difference(quoted: str, actual: str) -> str:
-    """The tokens that differ, in words; empty when only blanks do."""
+    """The parts that differ, as the two lines have them; empty when only blanks do."""
     import difflib
 
-    ours, theirs = code_tokens.split_tokens(quoted[:2000]), code_tokens.split_tokens(actual[:2000])
+    quoted, actual = quoted[:2000], actual[:2000]
+    ours, theirs = code_tokens.token_spans(quoted), code_tokens.token_spans(actual)
+    words = [quoted[start:end] for start, end in ours], [actual[start:end] for start, end in theirs]
     changes = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        if kind != "equal":
-            changes.append(f"{' '.join(ours[a:b]) or 'nothing'!r} should be {' '.join(theirs[c:d]) or 'nothing'!r}")
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        extra = quoted[ours[a][0] : ours[b - 1][1]] if b > a else ""
+        missing = actual[theirs[c][0] : theirs[d - 1][1]] if d > c else ""
+        if extra and missing:
+            changes.append(f"{extra!r} should be {missing!r}")
+        else:
+            changes.append(f"{missing!r} is missing" if missing else f"{extra!r} is not there")
     if not changes:
         return "only blanks differ" if quoted.rstrip() != actual.rstrip() else ""
     return "; ".join(changes[:_SHOWN])

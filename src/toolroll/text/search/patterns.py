@@ -15,6 +15,7 @@ _OUTSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\(\?<?[=!]|\(\?P=|\[\^?\]?|.", re
 INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~]")
 _OPERATOR = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_PLAINLY_REGEX = re.compile(r"\\|\.[*+]|\)[*+?]|\(\?")
 _ESCAPED = r"\\[wWdDsSt.+*?()|\[\]{}^$/\\-]"
 _INNER = r"(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|\\[wdst.+*?()|\[\]{}^$/\\-]|[A-Za-z0-9_ .,:;/+*?!=<>@#%'\"(){}|$])"
 # Parts that mean the same to all engines in ASCII text: one that may be repeated, and how; the edges.
@@ -83,6 +84,11 @@ def is_literal(pattern: str) -> bool:
     return _OPERATOR.search(pattern) is None
 
 
+def may_be_text(pattern: str) -> bool:
+    """Whether a regular expression may have been meant as plain text, such as a call with its brackets."""
+    return not is_literal(pattern) and _PLAINLY_REGEX.search(pattern) is None
+
+
 def is_common(pattern: str) -> bool:
     """Whether all engines agree on a regular expression in lines of ASCII."""
     small = len(pattern) <= _LONGEST_COMMON and pattern.count("{") <= _MOST_COUNTS
@@ -128,9 +134,11 @@ def widest(pattern: str) -> str:
 
 def pattern_error(pattern: str, reason: str) -> ToolError:
     """The error for a pattern that an engine rejects, with its reason."""
-    return _invalid(
+    return ToolError(
+        ErrorCode.VALIDATION,
         f"The pattern {pattern!r} is not a valid regular expression: {reason.strip().rstrip('.')}. "
-        "Correct it, or set `literal` to true to search for exactly this text."
+        "Correct it, or set `literal` to true to search for exactly this text.",
+        details={"invalid": reason.strip()},
     )
 
 

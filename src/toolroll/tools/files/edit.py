@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.verdict import drop_breaking_edits
+from toolroll.host.files.verdict import offering
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
+from toolroll.text.edit import refusals
 from toolroll.text.edit.match import Level
 from toolroll.tool import Effect, tool
 
@@ -80,17 +81,16 @@ def edit(
     if not old and (create or not ctx.tree.is_file(path)):
         return _created(ctx, path, new, create)
     draft = ctx.files.draft(path, encoding, quoted=True)
+    if not old:
+        raise refusals.empty_quote(draft.text, path, new)
     text_match.check_omissions(new, lambda: draft.text, path)
     quote = _as_ended(draft.text, old)
     ctx.files.check_quote(draft, quote)
     quoted = quote if match == "exact" else old
-    try:
+    with offering({path: draft}):
         replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
             draft.text, quoted, new, every=replace_all, near_line=near_line, first=first, level=match
         )
-    except ToolError as error:
-        drop_breaking_edits(error, [draft])
-        raise
     if syntax:
         ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None
@@ -105,8 +105,8 @@ def _edit_all(ctx: Context, path: str, edits: Sequence[EditStep], match: Level, 
     if create and not edits[0].old and not ctx.tree.is_file(path):
         change = ctx.files.write(path, _replace_all(edits[0].new, edits[1:], match)[0], overwrite=False)
         return Edited(change.path, 0, created=True, diff="")
-    draft = ctx.files.draft(path)
-    text, count = _replace_all(draft.text, edits, match)
+    with offering({path: (draft := ctx.files.draft(path))}):
+        text, count = _replace_all(draft.text, edits, match)
     if dry_run:
         return Edited(draft.path, count, False, diff.unified(draft.text, text))
     change = ctx.files.save(draft, text)
@@ -121,7 +121,8 @@ def _replace_all(text: str, edits: Sequence[EditStep], match: Level) -> tuple[st
         try:
             made = text_match.replace(text, old, one.new, every=one.replace_all, first=one.first, level=match)
         except ToolError as error:
-            raise ToolError(error.code, f"Edit {number} does not fit, so none was made. {error.message}") from error
+            message = f"Edit {number} does not fit, so none was made. {error.message}"
+            raise ToolError(error.code, message, details=error.details) from error
         text, count = made.text, count + made.count
     return text, count
 

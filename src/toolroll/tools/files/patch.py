@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import ContentChange, TextFile
-from toolroll.host.files.verdict import drop_breaking_edits
+from toolroll.host.files.verdict import offering
 from toolroll.host.files.versions import modified_error
-from toolroll.result import ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import below, plan
 from toolroll.text.patch.tree import PatchStep
@@ -75,7 +74,7 @@ def patch(
         drafts[name] = ctx.files.draft(below(path, name), quoted=True)
         return drafts[name].text
 
-    try:
+    with offering(drafts, path):
         changes = plan(
             patch,
             strip=strip,
@@ -87,9 +86,6 @@ def patch(
             relative=lambda name: ctx.files.relative(name, path),
             folder=path,
         )
-    except ToolError as error:
-        drop_breaking_edits(error, drafts.values())
-        raise
     backups: list[str] = []
     notes = [f"{one.path}: {one.since}" for one in drafts.values() if one.since]
     if not dry_run:

@@ -14,6 +14,7 @@ from toolroll.host.search.grep_report import (
     RowWindow,
     Unit,
     keep_rows,
+    offering_text,
     report,
 )
 from toolroll.host.search.search import Query, Scope, Search
@@ -66,13 +67,19 @@ def grep(
     ask = _choose(ctx, search, (path, *within, *kinds), lenient)
     window = RowWindow(offset, limit, _form(path, output), unit, numbers)
     also, compiled = kinds if within else (), partial(search.expression, token=ctx.token)  # a scope takes either
-    found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
+    with offering_text(replace(query, pattern=pattern), replace(scope, path=path)):
+        found = ask(query, scope, limit=None if also or without else window.max_matches, token=ctx.token)
     keep_rows(found, query, compiled, also, without, alone=only_matching and window.output == "content")
-    if ctx.files.where(path)[0] is not ctx.files.root:
-        found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
+    _name_by_handle(found, ctx, path)
     shown = report(found, window, query, replace(scope, path=path), ctx.call.limits)
     ctx.taint.notice_files({row.path for row in shown.rows if window.output == "content"})
     return shown
+
+
+def _name_by_handle(found: GrepResult, ctx: Context, path: str) -> None:
+    """What is outside the workspace is known to the model by its handle."""
+    if ctx.files.where(path)[0] is not ctx.files.root:
+        found.rows = [replace(row, path=path) for row in found.rows]
 
 
 def _form(path: str, output: Output) -> Output:
