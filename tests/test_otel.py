@@ -1,5 +1,6 @@
 """Spans for calls, as the real SDK sees them."""
 
+import re
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 
 from toolroll import otel  # noqa: E402
+from toolroll.host.requirement import add_extra  # noqa: E402
 
 
 @pytest.fixture
@@ -63,5 +65,5 @@ def test_calls_of_programs_and_of_a_program_in_the_sandbox(open_kit, spans):
 def test_a_missing_package_is_named(open_kit, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.delitem(sys.modules, "toolroll.otel")
-    with pytest.raises(ValueError, match=r'pip install "toolroll\[otel\]"'):
+    with pytest.raises(ValueError, match=re.escape(add_extra("otel"))):
         open_kit(otel="spans")

@@ -19,7 +19,9 @@ from toolroll.result import Result, ToolError
 try:
     from opentelemetry import trace
 except ImportError as error:
-    raise ValueError('Spans need a package that is not installed: pip install "toolroll[otel]".') from error
+    from toolroll.host.requirement import add_extra
+
+    raise ValueError(f"Spans need a package that is not installed: {add_extra('otel')}") from error
 
 _ID = "gen_ai.tool.call.id"
 

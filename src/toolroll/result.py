@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -69,13 +70,41 @@ class CouldNotLookError(ToolError):
         why: str,
         remedy: str = "",
         *,
+        message: str = "",
         code: ErrorCode = ErrorCode.EXECUTION,
         suggest: tuple[Suggestion, ...] = (),
     ) -> None:
-        """`who`: the program, grammar or service; `why`: one sentence or its own words; `remedy`: what to do."""
-        message = " ".join(filter(None, [f"{who} could not look: {why.rstrip()}", remedy]))
+        """`who`: the program, grammar or service; `why`: one sentence or its own words; `remedy`: what to do.
+
+        `message` replaces the sentence that is made of these.
+        """
+        message = message or " ".join(filter(None, [f"{who} could not look: {why.rstrip()}", remedy]))
         super().__init__(code, message, details={"outcome": "could not look", "who": who, "why": why}, suggest=suggest)
         self.who, self.why, self.remedy = who, why, remedy
+
+    @classmethod
+    def of(cls, who: str, error: ToolError) -> CouldNotLookError:
+        """The error of a program or service that was asked, typed as what it is: no answer."""
+        if isinstance(error, cls):
+            return error
+        made = cls(who, error.message, message=error.message, code=error.code, suggest=error.suggest)
+        made.details = {**error.details, **made.details} if isinstance(error.details, dict) else made.details
+        made.shorter = error.shorter
+        return made
+
+
+_OF_THE_CALL = (ErrorCode.CANCELLED, ErrorCode.SECURITY, ErrorCode.PERMISSION)
+
+
+@contextmanager
+def asking(who: str) -> Iterator[None]:
+    """Errors of a program or service that is asked become CouldNotLookError; what ends the call stays as it is."""
+    try:
+        yield
+    except ToolError as error:
+        if error.code in _OF_THE_CALL:
+            raise
+        raise CouldNotLookError.of(who, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +115,13 @@ class Looked:
     """Such as "3 files"."""
     by: tuple[str, ...] = ()
     failed: tuple[CouldNotLookError, ...] = ()
+    told: bool = False
+    """The answer says itself who could not look."""
 
     @property
     def note(self) -> str:
         """A line for each that could not look."""
-        return "\n".join(one.message for one in self.failed)
+        return "" if self.told else "\n".join(one.message for one in self.failed)
 
     @property
     def status(self) -> Status:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import doctor as probe
+from toolroll.host.requirement import add_extra
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox.choose import probe_tiers
 
@@ -138,5 +139,5 @@ def test_where_regular_expressions_run_is_told(ws: Path, monkeypatch: pytest.Mon
     assert facts(ws)["google-re2"].present
     monkeypatch.setitem(sys.modules, "re2", None)
     found = facts(ws)["google-re2"]
-    assert (found.present, found.required, found.hint.startswith("pip install 'toolroll[re2]'")) == (False, False, True)
+    assert (found.present, found.required, found.hint.startswith(add_extra("re2"))) == (False, False, True)
     assert found.detail.startswith("missing: regular expressions run in a child")

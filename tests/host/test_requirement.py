@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import toolroll
-from toolroll.host.requirement import require
+from toolroll.host.requirement import add_extra, install_command, require
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "toolroll"
@@ -29,9 +29,27 @@ def test_a_version_in_range_is_taken():
     ],
 )
 def test_another_version_or_none_is_named_with_the_command_that_helps(requirement, said):
-    wanted = f'toolroll[langchain] needs {requirement}, but {said}. Run: pip install "toolroll[langchain]"'
+    wanted = f"toolroll[langchain] needs {requirement}, but {said}. Run: {add_extra('langchain')}"
     with pytest.raises(ImportError, match=re.escape(wanted)):
         require("langchain", requirement)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "origin", "pip", "command"),
+    [
+        ("/opt/env", "", True, "PY -m pip install 'toolroll[code]'"),
+        ("/opt/env", "", False, "uv pip install --python PY 'toolroll[code]'"),
+        ("/opt/env", "-e /src/toolroll", True, "PY -m pip install -e '/src/toolroll[code]'"),
+        ("/opt/env", "/src/toolroll", True, "PY -m pip install '/src/toolroll[code]'"),
+        ("/opt/env", "git+https://x/t", True, "PY -m pip install 'toolroll[code] @ git+https://x/t'"),
+        ("/h/.local/share/uv/tools/toolroll", "", False, "uv tool install 'toolroll[mcp,code]'"),
+        ("/h/.local/share/uv/tools/toolroll", "/src", False, "uv tool install '/src[mcp,code]'"),
+        ("/h/.local/share/pipx/venvs/toolroll", "", True, "pipx runpip toolroll install 'toolroll[code]'"),
+        ("/h/.cache/uv/archive-v0/x1", "", False, "uvx --from 'toolroll[code]' toolroll"),
+    ],
+)
+def test_the_command_fits_how_this_copy_was_installed(prefix, origin, pip, command):
+    assert install_command("code", ["mcp"], prefix, "PY", origin, pip=pip) == command
 
 
 def required(module: Path) -> list[tuple[str, str]]:

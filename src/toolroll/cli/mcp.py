@@ -78,7 +78,9 @@ def _start_console() -> None:
         if (found := find_console()) is not None:
             _warn(f"The console is at {found.url} (toolroll console opens it).")
         elif find_spec("uvicorn") is None:
-            _warn("The console needs an HTTP server. Add it with: pip install 'toolroll[mcp]'.")
+            from toolroll.host.requirement import add_extra
+
+            _warn(f"The console needs an HTTP server. Add it with: {add_extra('mcp')}")
         else:
             argv = (sys.executable, "-m", "toolroll", "console", "--while-used")
             start_process(argv, "/", os.environ, (DEVNULL, DEVNULL, DEVNULL))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -10,7 +9,6 @@ import shutil
 import sys
 import sysconfig
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 from toolroll.host.files.openat import STEP
@@ -19,13 +17,13 @@ from toolroll.host.files.trust import WorkspaceError, examine
 from toolroll.host.forks.fork import describe_forks
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.models.embedding.model_files import MODELS, ModelStore
+from toolroll.host.requirement import add_extra, list_extras
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import Probe, choose_for_helpers
 from toolroll.result import ToolError
 
-_PACKAGE = "toolroll"
 _OLDEST_PYTHON = (3, 11)
 _NAMES = {"bubblewrap": "bubblewrap", "landlock": "Landlock"}
 _UNINSTALLED = "not known: toolroll runs from its source folder and is not installed"
@@ -70,14 +68,12 @@ def _python() -> Fact:
 
 
 def _dependencies() -> Fact:
-    try:
-        wanted = importlib.metadata.requires(_PACKAGE) or []
-    except importlib.metadata.PackageNotFoundError:
+    extras = list_extras()
+    if extras is None:
         return Fact("base", "packages", True, _UNINSTALLED, required=True)
-    missing = [name for name, extra in map(_requirement, wanted) if not extra and not _installed(name)]
-    if missing:
-        hint = f"pip install {' '.join(missing)}"
-        return Fact("base", "packages", False, f"missing: {', '.join(missing)}", hint, required=True)
+    if missing := extras[""]:
+        hint = f"pip install --upgrade {' '.join(missing)}"
+        return Fact("base", "packages", False, f"missing or too old: {', '.join(missing)}", hint, required=True)
     return Fact("base", "packages", True, "all that toolroll needs", required=True)
 
 
@@ -170,7 +166,7 @@ def _re2() -> Fact:
     if importlib.util.find_spec("re2") is not None:
         return Fact("search", "google-re2", True, "regular expressions are looked for in this process")
     detail = "missing: regular expressions run in a child, ripgrep, which finds the same and takes longer to start"
-    hint = f"pip install '{_PACKAGE}[re2]', where it has a wheel (not for musl, nor yet for Python 3.15)"
+    hint = f"{add_extra('re2')}, where it has a wheel (not for musl, nor yet for Python 3.15)"
     return Fact("search", "google-re2", False, detail, hint)
 
 
@@ -247,17 +243,15 @@ def _server(program: str, language: str, how: str) -> Fact:
 
 def _extras() -> list[Fact]:
     """The optional parts that the installed package declares, and whether all of each is installed."""
-    try:
-        package = importlib.metadata.metadata(_PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
+    extras = list_extras()
+    if extras is None:
         return [Fact("extras", "none", False, _UNINSTALLED)]
-    wanted = [_requirement(one) for one in importlib.metadata.requires(_PACKAGE) or []]
     found = []
-    for extra in package.get_all("Provides-Extra") or []:
-        missing = [name for name, of in wanted if of == extra and not _installed(name)]
+    for extra, missing in extras.items():
+        if not extra:
+            continue
         detail = f"missing: {', '.join(missing)}" if missing else "installed"
-        hint = f"pip install '{_PACKAGE}[{extra}]'" if missing else ""
-        found.append(Fact("extras", extra, not missing, detail, hint))
+        found.append(Fact("extras", extra, not missing, detail, add_extra(extra) if missing else ""))
     return found or [Fact("extras", "none", False, "this version has no optional parts")]
 
 
@@ -269,19 +263,6 @@ def _models() -> list[Fact]:
         else Fact("models", one.name, False, f"missing: {one.about}", "toolroll models fetch")
         for one in MODELS.values()
     ]
-
-
-def _requirement(text: str) -> tuple[str, str]:
-    """The name of a required package, and the extra that wants it."""
-    name = re.match(r"[\w.-]+", text)
-    extra = re.search(r"""extra\s*==\s*["']([\w.-]+)""", text)
-    return name[0] if name else text, extra[1] if extra else ""
-
-
-def _installed(name: str) -> bool:
-    with suppress(importlib.metadata.PackageNotFoundError):
-        return bool(importlib.metadata.version(name))
-    return False
 
 
 def _version(program: str, launcher: Launcher) -> str:

@@ -20,6 +20,7 @@ from tests.waiting import until
 from toolroll.cli.fleet.run import ResultLog
 from toolroll.fleet.report import draw, summarize
 from toolroll.fleet.tasks import CallRow, FleetResult
+from toolroll.host.requirement import add_extra
 from toolroll.host.sandbox.syscalls import machine
 
 Run = Callable[..., tuple[int, str, str]]
@@ -30,7 +31,7 @@ MAIN = "import sys; from toolroll.cli import main; sys.exit(main(sys.argv[1:]))"
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
 def test_an_engine_whose_package_is_missing_says_what_to_install(quick: Run, tmp_path: Path) -> None:
     status, _, err = quick("fleet", "run", str(tmp_path / "tasks.jsonl"), "--engine", "ray://127.0.0.1:6379")
-    said = 'toolroll[ray] needs ray>=2.60,<3, but it is not installed. Run: pip install "toolroll[ray]"'
+    said = f"toolroll[ray] needs ray>=2.60,<3, but it is not installed. Run: {add_extra('ray')}"
     assert (status, err) == (2, f"toolroll: {said}\n")
 
 

@@ -23,6 +23,7 @@ from toolroll.host.convert import formats, limits
 from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
 from toolroll.host.convert.text_cache import TextCache
+from toolroll.host.requirement import add_extra
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
@@ -163,11 +164,10 @@ def test_pages_that_are_pictures_are_named_where_they_are(monkeypatch: pytest.Mo
     found = convert(data, "a.pdf")
     assert found.text.splitlines()[3:6] == ["[page 2: a picture without text]", "", ""]
     assert found.notes == [
-        "Without text, because they are pictures: page 2. "
-        "Their text can be read with an extra: pip install 'toolroll[ocr]'."
+        f"Without text, because they are pictures: page 2. Their text can be read with an extra: {add_extra('ocr')}"
     ]
     assert set(found.places) == {"p. 1", "p. 2", "p. 3"}
-    with pytest.raises(ToolError, match=r"a scanned PDF without text.*'toolroll\[ocr\]'"):
+    with pytest.raises(ToolError, match=r"a scanned PDF without text.*\[ocr\]'"):
         convert(files.pdf(files.empty_png(9, 9)), "a.pdf")
 
 
@@ -364,4 +364,4 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, path
         with pytest.raises(ToolError) as caught:
             Converter(lambda: "none", CancelToken()).convert(b"x", path, needed)
     assert caught.value.code is ErrorCode.UNSUPPORTED
-    assert f"pip install 'toolroll[{extra}]'" in caught.value.message
+    assert f"toolroll[{extra}]'" in caught.value.message

@@ -9,6 +9,7 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge import semantic as meaning
 from toolroll.host.knowledge.semantic import SemanticRanking
+from toolroll.host.requirement import add_extra
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
@@ -36,9 +37,7 @@ def test_without_weights(opened, tmp_path):
 
 def test_without_the_extra(opened, monkeypatch):
     monkeypatch.setattr(meaning, "_NEEDS", ("numpy", "no_such_engine"))
-    assert opened(TOOLROLL_EMBEDDINGS_URL="http://127.0.0.1:1").unavailable_reason.endswith(
-        "pip install 'toolroll[rag]'."
-    )
+    assert opened(TOOLROLL_EMBEDDINGS_URL="http://127.0.0.1:1").unavailable_reason.endswith(add_extra("rag"))
 
 
 def test_broken_weights_are_told(opened, tmp_path):

@@ -38,7 +38,9 @@ def _serve(args: Namespace, port: int) -> int:
     try:
         from toolroll.console.server import run_console
     except ImportError:
-        raise UsageError("The console needs an HTTP server. Add it with: pip install 'toolroll[mcp]'.") from None
+        from toolroll.host.requirement import add_extra
+
+        raise UsageError(f"The console needs an HTTP server. Add it with: {add_extra('mcp')}") from None
     from toolroll.host.runtime.console_record import find_console
     from toolroll.result import ToolError
 

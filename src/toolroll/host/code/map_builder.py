@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolroll.host.code.fact_store import FactStore
+from toolroll.host.code.parser_pool import ParserPool, TooHardError
 from toolroll.host.files.versions import Stamp, digest
 from toolroll.host.search.file_list import FileList, FileLists
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_facts, pack, wants
 from toolroll.text.code.map.ranking import FileRanker
 from toolroll.text.code.syntax import languages
@@ -21,7 +22,6 @@ from toolroll.text.encoding import as_utf8
 from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:
-    from toolroll.host.code.parser_pool import ParserPool
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.reader import FileReader
     from toolroll.host.files.workspace import Workspace
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
 
 _MAX_TREES = 4
+_MAX_FAILED = 5
 _BATCH_FILES = 256  # read before their facts are stored
 _READ_TIMEOUT_S = 8.0  # the next call reads the rest
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer
@@ -65,6 +66,8 @@ class FactReader:
     def __init__(self, files: FileReader, parsers: ParserPool) -> None:
         self._files = files
         self._parsers = parsers
+        self.failed: dict[str, CouldNotLookError] = {}
+        """Why files were not parsed: no grammar, or a parser that does not work."""
 
     def read(self, path: str, stamp: Stamp | None) -> SourceFile | None:
         """A file with its key; None if it cannot be read."""
@@ -109,6 +112,10 @@ class FactReader:
         for copy, made in zip(copies, packed, strict=True):
             # The grammar is missing here, or the source is too hard to parse: this may change.
             copy.lasting = not isinstance(made, Exception)
+            if isinstance(made, (CouldNotLookError, TooHardError)):
+                why = f"{copy.path!r} {made}: its definitions are missing from the map."
+                failed = made if isinstance(made, CouldNotLookError) else CouldNotLookError("The parser", why)
+                self.failed[failed.message] = failed
             copy.packed = _text_facts(copy.source) if isinstance(made, Exception) else made
             copy.facts = decoder.decode(copy.packed)
             copy.source = b""
@@ -133,6 +140,8 @@ class BuiltMap:
     """Files that were not read in time."""
     unreadable: int = 0
     """Files that may not or cannot be read."""
+    failed: tuple[CouldNotLookError, ...] = ()
+    """Why files were not parsed."""
 
 
 @dataclass(slots=True)
@@ -196,6 +205,7 @@ class MapBuilder:
             self._read(tree, unsure[at : at + _BATCH_FILES], now, deadline, token)
             if progress is not None and len(unsure) > _BATCH_FILES:
                 progress(min(at + _BATCH_FILES, len(unsure)), len(unsure), "files read")
+        now.failed = tuple(self._reader.failed.values())[:_MAX_FAILED]
         if not tree.tidied and path == "." and listed.whole and not now.left:
             tree.tidied = True
             self._store.tidy(listed.files)

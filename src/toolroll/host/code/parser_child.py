@@ -15,6 +15,9 @@ Work = Callable[[str, bytes, str], bytes]  # from language, source and a further
 _SOURCE_CPU_S = 3.0  # for one source; two megabytes of ordinary code take less than one second
 _IDLE_TIMEOUT_S = 120
 _MAX_MEMORY_BYTES = 3 << 30
+_MAX_FAULT_CHARS = 300
+FAULT = "fault"
+"""In place of an error code: the parser itself does not work, such as one of another version than its grammars."""
 
 
 def serve() -> None:
@@ -76,8 +79,8 @@ def _answer(work: Work, language: str, source: bytes, more: str) -> tuple[str, s
     except Exception as error:
         from toolroll.result import ToolError  # which takes longer to import than a small source to parse
 
-        if not isinstance(error, ToolError):
-            raise
-        return str(error.code), error.message, b""
+        if isinstance(error, ToolError):
+            return str(error.code), error.message, b""
+        return FAULT, f"{type(error).__name__}: {error}"[:_MAX_FAULT_CHARS], b""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

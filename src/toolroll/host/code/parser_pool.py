@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
+from toolroll.host.code.parser_child import FAULT
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.launcher import PACKAGE, PIPE, ChildProcess, Launcher, module_paths, wait_for
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.text.code.syntax.model import Tags
@@ -40,8 +41,23 @@ serve()
 """
 
 
+_GREP = "Use `grep` or `read`."
+
+
 class TooHardError(Exception):
     """The parser took too long for a source, or crashed."""
+
+
+def _read_error(code: str, message: str) -> ToolError:
+    """The error that a child reports: without a grammar, or with a parser that does not work, nothing was looked at."""
+    from toolroll.host.requirement import add_extra
+
+    if code == FAULT:
+        why = f"it does not work with the grammars that are installed ({message})."
+        return CouldNotLookError("The parser", why, f"Install them again: {add_extra('code')}. {_GREP}")
+    if code == ErrorCode.UNSUPPORTED:
+        return CouldNotLookError("The parser", message, f"To add it: {add_extra('code')}", code=ErrorCode.UNSUPPORTED)
+    return ToolError(ErrorCode(code), message)
 
 
 class ParserPool:
@@ -122,7 +138,7 @@ class ParserPool:
             if len(sources) == 1:
                 return [error]
             return [self._each(what, more, [one], unpack, token)[0] for one in sources]
-        return [ToolError(ErrorCode(code), message) if code else unpack(answer) for code, message, answer in found]
+        return [_read_error(code, message) if code else unpack(answer) for code, message, answer in found]
 
     @contextmanager
     def _borrowed(self) -> Iterator[_Child]:
@@ -165,7 +181,7 @@ class _Child:
                 status = self.close()
                 if status not in (-signal.SIGALRM, 0):
                     raise TooHardError(_reason(status)) from None
-        raise ToolError(ErrorCode.EXECUTION, "The parser does not start. Try again, or use `grep`.")
+        raise CouldNotLookError("The parser", "it does not start.", _GREP)
 
     def close(self) -> int:
         """End the child; its exit status."""

@@ -117,6 +117,7 @@ class RenamePlanner:
             started = any(one.program == program for one in servers.running())
             if started and error.code is not ErrorCode.TIMEOUT and not _UNSEEN.search(error.message):
                 raise
+            self._lookup.note_failure(error, program)
             return self._by_name(target, new, named, error.message)
         others = self._other_programs(target.symbol, named) if target.symbol is not None else set()
         files = [file for file in files if file.path not in others]

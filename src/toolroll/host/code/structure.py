@@ -17,7 +17,7 @@ from toolroll.host.code.tag_cache import Key, TagCache
 from toolroll.host.files.versions import Stamp, digest
 from toolroll.host.search.file_list import FileLists
 from toolroll.host.search.query import Query, Scope, Survey
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, Looked, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
 from toolroll.text.code.syntax.source import SourceText
@@ -43,10 +43,14 @@ _REASONS = {
     ErrorCode.TOO_LARGE: "too large",
     ErrorCode.PERMISSION: "not allowed",
     ErrorCode.SECURITY: "not allowed",
-    ErrorCode.UNSUPPORTED: "without a grammar, which pip install 'toolroll[code]' adds",
+    ErrorCode.UNSUPPORTED: "without a grammar",
     ErrorCode.EXECUTION: "too hard to parse",
     ErrorCode.NOT_FOUND: "unreadable",
 }
+
+
+class HardFileError(CouldNotLookError):
+    """One file is too hard to parse: others are not."""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,26 @@ class StructureScan(Generic[T]):
     """The time was up, or there were too many files."""
     survey: Survey | None = None
     """If no file matches `holds`: what was searched."""
+    failed: dict[str, CouldNotLookError] = field(default_factory=dict)
+    """Why files were not parsed that could have been, by its words: no grammar, or a parser that does not work."""
+
+    def check_looked(self) -> None:
+        """Raise CouldNotLookError if there are files that were not looked at: then what is not there may be in them."""
+        if self.failed:
+            raise next(iter(self.failed.values()))
+        if self.skipped or self.stopped:
+            code = ErrorCode.TIMEOUT if self.stopped else ErrorCode.EXECUTION
+            late = ["those that there was no time for"] * self.stopped
+            passed = ", ".join([*(f"{count} {what}" for what, count in sorted(self.skipped.items())), *late])
+            why = f"not all files that may hold the answer were parsed ({passed})."
+            raise CouldNotLookError(
+                "The parser", why, "Use `grep` or `read` for these, or a narrower `path`.", code=code
+            )
+
+    @property
+    def looked(self) -> Looked:
+        """What the answer stands on."""
+        return Looked(counted(len(self.found), "file"), ("syntax",), tuple(self.failed.values()))
 
     def __str__(self) -> str:
         if self.survey is not None:
@@ -83,7 +107,8 @@ class _Copy(NamedTuple):
     key: Key
 
 
-_Outcome = tuple[str, T | None, str]  # a path with its result, or with the reason why there is none
+_Outcome = tuple[str, T | None, str, CouldNotLookError | None]
+"""A path with its result, or with the reason why there is none, and the error if it is not the file's own."""
 
 
 class Structure:
@@ -198,13 +223,14 @@ class Structure:
             listed = [one for one in listed if wants(one.removeprefix(above))]
         paths = self._wanted(listed, wanted, scan)
         results = known(paths, stamps)
-        for one, result, reason in self._each([one for one in paths if one not in results], work, deadline):
+        for one, result, reason, error in self._each([one for one in paths if one not in results], work, deadline):
             if result is not None:
                 results[one] = result
             elif reason == _TIME:
                 scan.stopped = True
             elif reason:
                 scan.skipped[reason] += 1
+                scan.failed |= {error.message: error} if error is not None else {}
         scan.found = [(one, results[one]) for one in paths if one in results]
         return scan
 
@@ -248,7 +274,7 @@ class Structure:
 
         def some(chosen: Sequence[str]) -> list[_Outcome[T]]:
             if time.monotonic() > deadline:
-                return [(path, None, _TIME) for path in chosen]
+                return [(path, None, _TIME, None) for path in chosen]
             return [_outcome(path, found) for path, found in zip(chosen, work(chosen), strict=True)]
 
         yield from chain.from_iterable(self.parsers.spread(some, paths))
@@ -321,16 +347,19 @@ def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:
     if isinstance(found, ToolError):
         if found.code not in _REASONS:
             raise found
-        return path, None, _REASONS[found.code]
+        fault = found if isinstance(found, CouldNotLookError) and not isinstance(found, HardFileError) else None
+        parsed = fault is None or found.code is ErrorCode.UNSUPPORTED
+        return path, None, _REASONS[found.code] if parsed else "not parsed", fault
     if isinstance(found, OSError):
-        return path, None, "unreadable"
+        return path, None, "unreadable", None
     if isinstance(found, Exception):
         raise found
-    return path, found, ""
+    return path, found, "", None
 
 
 def _too_hard(path: str, reason: str) -> ToolError:
-    return ToolError(ErrorCode.EXECUTION, f"{path!r} {reason}: its structure is unknown. Use `read` or `grep` on it.")
+    message = f"{path!r} {reason}: its structure is unknown. Use `read` or `grep` on it."
+    return HardFileError("The parser", f"{path!r} {reason}.", message=message)
 
 
 def _utf8(data: bytes, path: str) -> bytes:

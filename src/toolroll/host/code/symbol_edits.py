@@ -80,7 +80,8 @@ class SymbolEditor:
 
     def _check_unused(self, one: DefinedSymbol) -> None:
         """Raise ToolError that lists the uses of a symbol outside itself."""
-        named, _ = self._lookup.named_files(Symbol(one.tag.name), ".")
+        named, scan = self._lookup.named_files(Symbol(one.tag.name), ".")
+        scan.check_looked()
         group = UseFinder(self._lookup).group_uses([one], named)[0]
         uses = [
             row

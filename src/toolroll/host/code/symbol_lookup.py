@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from toolroll.host.lsp.answers import Location, Range
 from toolroll.host.lsp.targets import find_new_problems
 from toolroll.host.search.query import Query
-from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, Looked, Suggestion, ToolError
 from toolroll.text import names
 from toolroll.text.code.syntax import languages, resolution, symbols
 from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
@@ -74,6 +74,11 @@ class SymbolLookup:
         self.servers = servers
         self.token = token
         self._texts: dict[str, str] = {}
+        self._failed: dict[str, CouldNotLookError] = {}
+
+    def looked(self, at: str) -> Looked:
+        """What the answer of this call stands on; its own note says why a server did not answer."""
+        return Looked(at, ("syntax",), tuple(self._failed.values()), told=True)
 
     def locate(
         self, tool: str, symbol: str | None, path: str | None, line: int | None, character: int | None
@@ -160,6 +165,7 @@ class SymbolLookup:
         # Beyond ASCII, the bytes of a name depend on the encoding of the file.
         holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
         scan = self._structure.scan(where, holds=holds, wanted=lambda one: one.code, include=include, token=self.token)
+        self._failed |= scan.failed
         found = [
             NamedFile(path, tags, symbols.find_places(tags, self._structure.source_of(path), wanted, path))
             for path, tags in scan.found
@@ -197,12 +203,15 @@ class SymbolLookup:
             shown = "\n".join(errors[:_MAX_ERRORS])
             message = f"Nothing was {done}: it would cause {counted(len(errors), 'new error')}.\n{shown}"
             raise ToolError(ErrorCode.CONFLICT, message)
-        reasons = dict.fromkeys(one.reason for one in after if one.problems is None and one.path in changes)
-        return [f"(Not checked: {reason})" for reason in reasons]
+        unchecked = {one.reason: one for one in after if one.problems is None and one.path in changes}
+        for reason, one in unchecked.items():
+            self.note_failure(ToolError(one.code or ErrorCode.EXECUTION, reason), one.server)
+        return [f"(Not checked: {reason})" for reason in unchecked]
 
     def definitions_by_name(self, wanted: Collection[str]) -> dict[str, list[DefinedSymbol]]:
         """The definitions of several names in the whole workspace."""
         scan = self._structure.scan(".", wanted=lambda language: language.code, whole=False, token=self.token)
+        self._failed |= scan.failed
         found: dict[str, list[DefinedSymbol]] = {}
         for path, tags in scan.found:
             for tag in tags.definitions:
@@ -260,10 +269,16 @@ class SymbolLookup:
         self.token.check()
         if error.code not in _SOFT_ERRORS:
             raise error
-        if error.code is not ErrorCode.TIMEOUT:
-            return error
-        late = "The language server did not answer in time. Ask again: it may be ready then."
-        return ToolError(ErrorCode.TIMEOUT, late)
+        if error.code is ErrorCode.TIMEOUT:
+            late = "The language server did not answer in time. Ask again: it may be ready then."
+            error = ToolError(ErrorCode.TIMEOUT, late)
+        return self.note_failure(error)
+
+    def note_failure(self, error: ToolError, server: str = "") -> CouldNotLookError:
+        """Remember that a language server gave no answer, for `looked`."""
+        failed = CouldNotLookError.of(server or "The language server", error)
+        self._failed[failed.message] = failed
+        return failed
 
     def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
         """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
@@ -297,9 +312,11 @@ class SymbolLookup:
         """A use of a symbol that is defined nowhere here, such as one of a package; ToolError if there is none."""
         wanted = symbols.parse_symbol(symbol)
         where = self.resolve(path or ".")
-        for file in self.named_files(wanted, where)[0]:
+        named, scan = self.named_files(wanted, where)
+        for file in named:
             if place := next(iter(file.places), None):
                 return SymbolTarget(file.path, place.line, place.column, wanted.name)
+        scan.check_looked()
         near = self._structure.similar_names(wanted.name, where, self.token)
         known = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no symbol {symbol!r} in {path or '.'!r}.{known}")

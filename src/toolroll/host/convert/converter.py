@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.convert import errors, formats, limits
 from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.progress import Progress, silent
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import DocumentPart
 from toolroll.text.knowledge.passages import name_page
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _MEGABYTE = 1_000_000
 _PICTURE = "a picture without text"
-_INSTALL = f"Their text can be read with an extra: pip install 'toolroll[{formats.SCANNED.extra}]'."
 _SIGNALLED = 128  # what a shell, and bubblewrap, add to the number of a signal
 _SIGXCPU, _SIGKILL = 24, 9
 # Only what converts is loaded, not the package: its front brings what no child needs.
@@ -158,7 +157,10 @@ class Converter:
             if not made.parts:
                 raise errors.make_missing_error(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
             made.parts = sorted([*made.parts, *(DocumentPart("", page, _PICTURE) for page in pages)], key=_by_page)
-            made.notes.append(f"Without text, because they are pictures: {_pages(pages)}. {_INSTALL}")
+            from toolroll.host.requirement import add_extra
+
+            add = f"Their text can be read with an extra: {add_extra(formats.SCANNED.extra)}"
+            made.notes.append(f"Without text, because they are pictures: {_pages(pages)}. {add}")
             return
         some, rest = pages[: limits.SCANNED], pages[limits.SCANNED :]
         words = ",".join(map(str, some))
@@ -272,7 +274,8 @@ def _explain_exit(stream: Stream) -> tuple[str, int]:
     status = stream.status or 0
     if status == 1:
         why = stream.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]
-        raise ToolError(ErrorCode.EXECUTION, f"The converter does not work here: {why or 'it output nothing'}.")
+        why = f"it does not work here: {why or 'it output nothing'}."
+        raise CouldNotLookError("The converter", why, message=f"The converter{why.removeprefix('it')}")
     signal = -status if status < 0 else status - _SIGNALLED
     return ("time" if signal in (_SIGXCPU, _SIGKILL) else "crash"), 0
 

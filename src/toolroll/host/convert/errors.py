@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolroll.host.convert import limits
 from toolroll.host.convert.formats import Extra, Format
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 _TOO_MUCH = "Split it, or save its text and use that."
 _MESSAGES: dict[str, tuple[ErrorCode, str]] = {
@@ -57,11 +57,11 @@ def make_error(name: str, number: int, path: str, format: Format) -> ToolError:
 
 def make_missing_error(path: str, what: str, extra: Extra) -> ToolError:
     """The error for a file whose converter is not installed."""
-    return ToolError(
-        ErrorCode.UNSUPPORTED,
-        f"{path!r} is {what}, which takes an extra that is not installed: pip install 'toolroll[{extra}]'. "
-        "Or convert it to text or Markdown and use that.",
-    )
+    from toolroll.host.requirement import add_extra
+
+    why = f"{path!r} is {what}, which takes an extra that is not installed."
+    remedy = f"To add it: {add_extra(extra)}. Or convert it to text or Markdown and use that."
+    return CouldNotLookError("The converter", why, message=f"{why} {remedy}", code=ErrorCode.UNSUPPORTED)
 
 
 def make_refusal(path: str, what: str, better: str) -> ToolError:

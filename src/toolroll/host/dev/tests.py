@@ -13,7 +13,7 @@ from toolroll.host.dev.projects import Projects, driver_source, read_report
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.interpreter import walk_up
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.dev.tests import frameworks, javascript
 from toolroll.text.dev.tests.affected import Affected, affected, is_in_testpaths, read_testpaths
 from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, Framework, RunRequest
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MAX_OUTPUT_BYTES = 64 << 20
 _GIT_SECONDS = 30
+_NO_PYTEST = "No module named 'pytest'"
 _REACHED_FILE = "reached.json"
 _DRIVERS = {
     "python": ("run_pytest", "run_unittest", "measure_coverage"),
@@ -138,10 +139,10 @@ def run(
     """Run the tests, or list them, and read the report."""
     how = action, chosen, keyword, seconds
     done = _run(projects, project, _program(projects, project), *how)
-    lacking = done.run.missing
-    if project.asked == "auto" and done.run.framework.startswith("unittest") and not done.run.tests:
-        lacking = lacking or "pytest"
-    other = projects.shell.python_with(lacking, project.folder) if lacking and not done.run.failures else None
+    wants_pytest = any(_NO_PYTEST in one.message for one in done.run.failures) or not done.run.tests
+    if project.asked == "auto" and done.run.framework.startswith("unittest") and wants_pytest:
+        done.run.missing = done.run.missing or "pytest"
+    other = projects.shell.python_with(done.run.missing, project.folder) if done.run.missing else None
     return done if other in (None, done.program) else _run(projects, project, other, *how)
 
 
@@ -203,8 +204,8 @@ def _program(projects: Projects, project: Project) -> str:
         return projects.python(project.folder)
     found = projects.program(framework.program, project.folder)
     if found is None:
-        why = f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
-        raise ToolError(ErrorCode.UNSUPPORTED, why)
+        message = f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
+        raise CouldNotLookError(framework.name, "it is not installed.", message=message, code=ErrorCode.UNSUPPORTED)
     return found
 
 

@@ -21,7 +21,7 @@ from toolroll.host.shell.git_identity import read_settings
 from toolroll.policy.git import GitStake, find_stake
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError, asking
 from toolroll.text.git.names import decode_output
 from toolroll.text.git.requests import GitCommand, GitOutput, Plan, WorkingFile, make_refusal
 from toolroll.text.git.settings import (
@@ -86,7 +86,8 @@ class Repository:
     def containing(cls, path: str, files: Workspace, shell: Shell, call: Call, seconds: float) -> Repository:
         """The nearest repository from a path upwards; raises ToolError when there is none in reach."""
         if shell.programs.find("git") is None:
-            raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
+            message = f"There is no git here. {how_to_install('git') or ''}".rstrip()
+            raise CouldNotLookError("git", "it is not installed.", message=message, code=ErrorCode.UNSUPPORTED)
         name, root, parts = files.root.owner(files.key(path))
         place = locate(root, parts)
         if name and place.parts is not None:
@@ -245,11 +246,15 @@ class Repository:
     def _list_names(self) -> list[str]:
         """List the names of all settings in force."""
         printed = self._git(GitCommand(("config", "--list", "--name-only", "-z")), harmless_settings(()))
-        if printed.status:
-            raise make_refusal(printed, "config")
+        if printed.status and printed.errors:
+            raise CouldNotLookError.of("git", make_refusal(printed, "config"))
         names = printed.out.split("\0")
+        if printed.status or not printed.out:
+            why = f"it ended with exit code {printed.status} and printed nothing."
+            raise CouldNotLookError("git", why, "Ask the user to look at `git --version` there.")
         if SENTINEL not in names:
-            raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
+            why = "this one is too old to be run safely: 2.31 or newer is needed."
+            raise CouldNotLookError("git", why, code=ErrorCode.UNSUPPORTED)
         return names
 
     def _git(self, command: GitCommand, settings: Mapping[str, Word]) -> GitOutput:
@@ -270,13 +275,15 @@ class Repository:
         argv = [programs[0], *command.words, *text]  # there is no terminal, so it does not page
         how: dict[str, Any] = {"cwd": "/".join(self.place.parts or ()) or ".", "merge": False, "extra": extra}
         how |= {"writes": "repository" if changes else "nothing", "programs": programs}
-        ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
+        with asking("git"):
+            ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
         gate = ran.launched.gate if command.remote else None
         if ran.status and gate is not None and gate.agreed_since(ran.launched.at, ran.launched.running.pid):
             # It gave up while the user was asked about the host.
             self._until = time.monotonic() + self._seconds
             ran = self._shell.program(argv, seconds=self._seconds, **how)
-        check_end(ran, _MAX_ERROR_CHARS)
+        with asking("git"):
+            check_end(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return GitOutput(

@@ -59,7 +59,9 @@ class SemanticRanking:
         if self._embedder is not None:
             return ""
         if any(find_spec(name) is None for name in _NEEDS):
-            return f"{_MISSED} install the extra: pip install 'toolroll[rag]'."
+            from toolroll.host.requirement import add_extra
+
+            return f"{_MISSED} install the extra: {add_extra('rag')}"
         if not self._value(settings.EMBEDDINGS_URL) and not ModelStore(self._environment).has(MINILM):
             return f"{_MISSED} run `toolroll models fetch`."
         return ""

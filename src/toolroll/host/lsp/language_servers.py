@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList, Problem
 from toolroll.host.lsp.pool import Authorise, LspPool, RunningServer, Spawn
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
@@ -313,10 +313,9 @@ class LanguageServers:
         try:
             return self._pool.use(server, token, asked)
         except LateError:
-            raise ToolError(
-                ErrorCode.TIMEOUT,
-                f"{server.program} did not answer within {self._pool.seconds:g} s. Try again: it may have been busy.",
-            ) from None
+            why = f"it did not answer within {self._pool.seconds:g} s."
+            text = f"{server.program}{why.removeprefix('it')} Try again: it may have been busy."
+            raise CouldNotLookError(server.program, why, message=text, code=ErrorCode.TIMEOUT) from None
 
     def _open_users(self, client: LspClient, word: str, token: CancelToken) -> bool:
         """Open every file that has the word, if the server knows open files only; False when there are too many."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.lsp.servers import ALIASES, SERVERS, LanguageServer, find_program, language_of
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -182,7 +182,7 @@ class LspPool:
                 raise self._leave_out(server, error) from None
             except LateError:
                 message = f"The language server {server.program} did not start in {self.start_seconds:g} s."
-                error = ToolError(ErrorCode.TIMEOUT, message)
+                error = CouldNotLookError(server.program, "it is late.", message=message, code=ErrorCode.TIMEOUT)
                 raise error if token.remaining() <= 0 else self._leave_out(server, error) from None
         raise AssertionError
 
@@ -246,11 +246,10 @@ def _language(path: str, given: str | None) -> str:
 
 def _missing_error(servers: Sequence[LanguageServer]) -> ToolError:
     first = servers[0]
-    return ToolError(
-        ErrorCode.UNSUPPORTED,
-        f"The language server for {first.about}, {first.program}, is not installed. To add it: {first.install}",
-        details={"programs": {one.program: one.install for one in servers}},
-    )
+    message = f"The language server for {first.about}, {first.program}, is not installed. To add it: {first.install}"
+    error = CouldNotLookError(first.program, "it is not installed.", message=message, code=ErrorCode.UNSUPPORTED)
+    error.details["programs"] = {one.program: one.install for one in servers}
+    return error
 
 
 def _closed_error() -> ToolError:
@@ -259,12 +258,13 @@ def _closed_error() -> ToolError:
 
 def _end_error(server: LanguageServer, gone: PeerGoneError) -> ToolError:
     code = ErrorCode.TOO_LARGE if gone.memory else ErrorCode.EXECUTION
-    return ToolError(code, f"The language server {server.program} {gone}. Ask for less at once, or do without it.")
+    text = f"The language server {server.program} {gone}. Ask for less at once, or do without it."
+    return CouldNotLookError(server.program, str(gone), message=text, code=code)
 
 
 def _unusable_error(server: LanguageServer, how: str) -> ToolError:
     text = f"The language server {server.program} {how}, right at its start. To add it: {server.install}"
-    return ToolError(ErrorCode.UNSUPPORTED, text)
+    return CouldNotLookError(server.program, how, message=text, code=ErrorCode.UNSUPPORTED)
 
 
 def _count_timeouts(client: LspClient, action: Callable[[LspClient], T]) -> T:

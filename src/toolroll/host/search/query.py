@@ -277,3 +277,6 @@ class CountingEngine(Engine, Protocol):
 
         `only` names files that are in scope and not too big.
         """
+
+    def check_works(self, root: SearchRoot) -> None:
+        """Raise CouldNotLookError if this engine finds nothing because it does not work."""

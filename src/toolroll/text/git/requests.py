@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.git.history import Branches, GitTags, Stashes, Worktrees
 from toolroll.text.git.names import LISTING, LOOKING, Action, Sub
 from toolroll.text.git.status import RepositoryStatus, parse_status
@@ -113,6 +113,8 @@ def look_at_status(files: tuple[str, ...] = ()) -> GitCommand:
 
 def read_status(asked: GitRequest, looked: GitOutput) -> RepositoryStatus:
     """The status, with paths as the workspace has them."""
+    if not looked.out:  # the branch is always named
+        raise CouldNotLookError("git", "it printed no status.", "Ask the user to look at `git --version` there.")
     return parse_status(looked.out, asked.prefix, asked.inside, looked.ongoing)
 
 

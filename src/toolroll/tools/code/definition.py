@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.host.lsp.answers import Location
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Looked, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax.resolution import DefinedSymbol
 from toolroll.text.positions import Positions
@@ -39,6 +39,7 @@ class Defined:
     places: list[Place]
     hint: str = ""
     note: str = ""
+    looked: Looked | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.places)) or f"No definition of {self.symbol!r} is known. {self.hint}"
@@ -57,17 +58,18 @@ def definition(
     """Go to a definition, by name or by a line that has the name."""
     lookup = ctx.lookup
     if symbol is not None and line is None and (known := lookup.definitions(symbol, path or ".")):
-        return Defined(symbol, [_defined(one) for one in known])
+        return Defined(symbol, [_defined(one) for one in known], looked=lookup.looked("its name"))
     target = lookup.locate("definition", symbol, path, line, character)
     place = (target.path, target.line, target.character)
     found, failed = lookup.ask(lambda token: ctx.servers.definition(*place, token, language).found)
     if failed is not None:
         if not (known := lookup.define_by_name(target)):
             raise failed
-        return Defined(target.name, [_defined(one) for one in known], note=f"(By name: {failed.message})")
+        places, note = [_defined(one) for one in known], f"(By name: {failed.message})"
+        return Defined(target.name, places, note=note, looked=lookup.looked("its name"))
     found = found or []
     hint = "" if found else Positions(lookup.text(target.path)).hint(target.line)
-    return Defined(target.name, [_place(ctx, one) for one in found], hint)
+    return Defined(target.name, [_place(ctx, one) for one in found], hint, looked=lookup.looked("its line"))
 
 
 def _defined(one: DefinedSymbol) -> Place:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.lsp.answers import SEVERITIES, FileReport, Problem, Severity
+from toolroll.host.lsp.answers import SEVERITIES, FileReport, Problem, Severity, looked, unchecked, why_unchecked
 from toolroll.host.lsp.targets import find_new_problems, resolve_files
-from toolroll.result import ErrorCode, Status, ToolError
+from toolroll.result import Looked, Status
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, names
 from toolroll.text.lines import counted
@@ -58,6 +58,7 @@ class Problems:
     """Files that could not be checked, and why."""
     note: str
     status: Status = "success"
+    looked: Looked | None = field(default=None, compare=False)
     whole: Callable[[], str] | None = None
 
     @property
@@ -98,7 +99,7 @@ def diagnostics(
     reports = ctx.servers.diagnose(paths[:_MOST_FILES], ctx.token, language)
     unknown = {one.path: one.reason for one in reports if one.problems is None}
     if len(unknown) == len(reports):
-        raise ToolError(reports[0].code or ErrorCode.EXECUTION, _why(unknown), details=unknown)
+        raise unchecked(reports)
     last = {one.path: ctx.servers.previous(one.path) if new_only else None for one in reports}
     ctx.servers.remember(reports)
     rows = [row for one in reports for row in _rows(one, last[one.path], snippets) if row.line in span]
@@ -113,6 +114,7 @@ def diagnostics(
         unknown=unknown,
         note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else None),
         status="partial" if unknown or len(paths) > _MOST_FILES else "success",
+        looked=looked(reports),
         whole=partial("\n".join, list(map(str, names.show_names(wanted)))) if limit < len(wanted) else None,
     )
 
@@ -132,15 +134,8 @@ def _rows(report: FileReport, last: FileReport | None, snippets: bool) -> list[R
     return made
 
 
-def _why(unknown: dict[str, str]) -> str:
-    """Each reason once, with the files it is about."""
-    by_reason = {reason: [path for path in unknown if unknown[path] == reason] for reason in unknown.values()}
-    names = {reason: ", ".join(paths[:5]) + ", ..." * (len(paths) > 5) for reason, paths in by_reason.items()}
-    return " ".join(f"Not checked: {names[reason]}: {reason.rstrip('.')}." for reason in by_reason)
-
-
 def _note(unknown: dict[str, str], paths: int, total: int, limit: int, unknown_before: int | None) -> str:
-    notes = [_why(unknown)] if unknown else []
+    notes = [why_unchecked(unknown)] if unknown else []
     notes += [f"{paths - _MOST_FILES} more files were not checked: name fewer at once."] * (paths > _MOST_FILES)
     if total > limit:
         notes.append(f"{limit} of {total} problems shown (limit reached).")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
 from toolroll.host.code.symbol_edits import Action, SymbolChange, SymbolEditor
+from toolroll.host.code.symbol_lookup import SymbolLookup
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Looked, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 _DONE: dict[Action, str] = {"move": "moved", "delete": "deleted"}  # what is checked for new errors
@@ -34,6 +36,7 @@ class EditedSymbol:
     files: list[SymbolFileDiff]
     preview: bool
     note: str
+    looked: Looked | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         done = "Would do" if self.preview else "Done"
@@ -61,11 +64,12 @@ def edit_symbol(
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no definition of {target.name!r} in the workspace.")
     change = SymbolEditor(lookup).plan(action, found[0], text, to)
     files = [SymbolFileDiff(one, diff.unified(*texts)) for one, texts in change.texts.items()]
-    notes = change.notes if preview else [*change.notes, *_save(ctx, action, change)]
-    return EditedSymbol(found[0].tag.path, action, files, preview, "\n".join(notes))
+    notes = change.notes if preview else [*change.notes, *_save(ctx, lookup, action, change)]
+    looked = lookup.looked(counted(len(change.users), "file"))
+    return EditedSymbol(found[0].tag.path, action, files, preview, "\n".join(notes), looked)
 
 
-def _save(ctx: Context, action: Action, change: SymbolChange) -> list[str]:
+def _save(ctx: Context, lookup: SymbolLookup, action: Action, change: SymbolChange) -> list[str]:
     """Write all files, unless a move or deletion causes errors; the notes about them."""
     files, texts = ctx.files.at("."), change.texts
     drafts: list[tuple[TextFile, str, dict[str, Any]]] = []
@@ -75,7 +79,7 @@ def _save(ctx: Context, action: Action, change: SymbolChange) -> list[str]:
             drafts.append((files.draft(path), made, {}))
             if drafts[-1][0].text != old:
                 raise ToolError(ErrorCode.CONFLICT, f"{path!r} was changed meanwhile. Nothing was done: do it again.")
-    check = partial(ctx.lookup.check_changes, texts, {}, change.users)
+    check = partial(lookup.check_changes, texts, {}, change.users)
     notes = check(_DONE[action]) if action in _DONE and not new else []
     for path in new:
         files.write(path, texts[path][1], overwrite=False)

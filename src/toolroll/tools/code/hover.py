@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.host.lsp.answers import Location, Range
 from toolroll.host.lsp.servers import language_of
+from toolroll.result import Looked
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines
 from toolroll.text.code.syntax.resolution import DefinedSymbol
@@ -38,6 +39,7 @@ class About:
     hint: str = ""
     """When there is nothing to tell: which words the line has."""
     note: str = ""
+    looked: Looked | None = field(default=None, compare=False)
 
     @property
     def position(self) -> dict[str, int]:
@@ -96,6 +98,7 @@ def hover(
         language=language or language_of(target.path) or "",
         hint="" if found else Positions(text).hint(target.line, first),
         note=f"(By syntax: {failed.message})" if failed else "",
+        looked=lookup.looked("its line"),
     )
 
 

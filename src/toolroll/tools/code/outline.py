@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, NamedTuple
 
 from toolroll.host.context import Context
-from toolroll.result import Status
+from toolroll.result import Looked, Status
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
 from toolroll.text.code.syntax import outline as outlines
@@ -38,6 +38,7 @@ class Outline:
     """Only names are shown, one line per file, because there are many."""
     note: str
     status: Status = "success"
+    looked: Looked | None = field(default=None, compare=False)
     whole: Callable[[], str] | None = None
     form: Callable[[], str] | None = None
 
@@ -66,6 +67,8 @@ def outline(
     scan = ctx.structure.scan(where, whole=False, token=ctx.token)
     broken = [f"{one}:{tags.broken}" for one, tags in scan.found if tags.broken]
     faults = f" Not parsed in full: {', '.join(broken[:5])}{' ...' if len(broken) > 5 else ''}." if broken else ""
+    if not any(tags.definitions for _, tags in scan.found):
+        scan.check_looked()
     texts = [(one, tags, text) for one, tags in scan.found if (text := outlines.text(tags, depth or 1))]
     counts = _Counts(sum(text.count("\n") + 1 for _, _, text in texts), len(texts), len(scan.found))
     most = limit if len(texts) == 1 else None
@@ -74,7 +77,7 @@ def outline(
         for one, tags, _ in texts[:limit]
     ]
     made = _outline(parts, counts, limit, f"{scan}{faults}", partial(_join_texts, texts))
-    return replace(made, status="partial") if scan.stopped else made
+    return replace(made, status="partial" if scan.stopped or scan.failed else "success", looked=scan.looked)
 
 
 class _Counts(NamedTuple):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from toolroll.host.code.symbol_uses import Direction, FoundSymbol, SymbolUses, UseFinder, UsePlace
 from toolroll.host.context import Context
-from toolroll.result import Status, Suggestion
+from toolroll.result import Looked, Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
 from toolroll.text.code.syntax import symbols
@@ -58,6 +58,7 @@ class References:
     kind: Direction = "uses"
     status: Status = "success"
     more: Suggestion | None = None
+    looked: Looked | None = field(default=None, compare=False)
 
     @property
     def resolved(self) -> bool:
@@ -94,7 +95,8 @@ def references(
     include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> References:
     """Find the uses of a symbol and its definitions, in code, not in comments or strings: resolved, or by name."""
-    found = UseFinder(ctx.lookup).find(symbol, path, line, kind, include)
+    lookup = ctx.lookup
+    found = UseFinder(lookup).find(symbol, path, line, kind, include)
     groups = [_group(one) for one in found.groups]
     others = [_reference(row) for row in found.others]
     if not groups and others:  # the name of something outside
@@ -103,17 +105,19 @@ def references(
         groups[-1], others = replace(groups[-1], unsure=others), []
     uses = [use for group in groups for use in group.uses]
     defined = [_reference(row) for one in found.groups for row in one.definitions]
+    looked = lookup.looked(counted(len(found.scan.found), "file"))
     if not defined and not uses:
+        found.scan.check_looked()
         near = ctx.structure.similar_names(symbols.parse_symbol(found.name).name, found.where, ctx.token)
         said = [str(found.scan), *([f"Did you mean {' or '.join(map(repr, near))}?"] if near else [])]
         more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
-        return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], kind, more=more)
+        return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], kind, more=more, looked=looked)
     notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] if len(uses) > limit else []
     notes += _notes(found, len(others))
     files = len({use.path for use in uses})
     note = f"({' '.join(notes)})" if notes else ""
     status: Status = "partial" if found.scan.stopped else "success"
-    return References(found.name, defined, uses[:limit], len(uses), files, note, groups, kind, status)
+    return References(found.name, defined, uses[:limit], len(uses), files, note, groups, kind, status, looked=looked)
 
 
 def _group(one: SymbolUses) -> UseGroup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from toolroll.host.code.renames import RenamePlan, RenamePlanner
@@ -11,7 +11,7 @@ from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
 from toolroll.host.search.search import Query, Scope
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Looked, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
 from toolroll.text.edit import text_edits
@@ -44,6 +44,7 @@ class Renamed:
     server: str
     """The language server that resolved the uses; without one they are by name."""
     note: str
+    looked: Looked | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         done = "Would rename" if self.preview else "Renamed"
@@ -86,7 +87,8 @@ def rename(
     left = [] if preview else _left(ctx, target.name, new_name)
     note = "\n".join(filter(None, [*notes, *_notes(target.name, left, plan), *broken]))
     total = sum(len(one.edits) for one in plan.files)
-    return Renamed(target.name, new_name, files, total, preview, left, plan.server, note)
+    looked = lookup.looked(counted(len(files), "file"))
+    return Renamed(target.name, new_name, files, total, preview, left, plan.server, note, looked)
 
 
 def _draft(ctx: Context, found: FileEdits) -> TextFile:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, Status, Suggestion, ToolError
+from toolroll.result import ErrorCode, Looked, Status, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.lines import counted
 from toolroll.text.tokens import estimate
@@ -49,6 +49,7 @@ class RepoMap:
     form: str
     note: str
     status: Status = "success"
+    looked: Looked | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return self.form
@@ -94,7 +95,8 @@ def repo_map(
         read=built.read,
         form="\n".join(render(parts)) or ("No file fits." if ranked else "There is nothing to map."),
         note=_note(built, len(parts), ranked, matched, max_tokens),
-        status="partial" if built.left or not built.whole else "success",
+        status="partial" if built.left or built.failed or not built.whole else "success",
+        looked=Looked(counted(built.files, "file"), ("syntax",), built.failed),
     )
 
 

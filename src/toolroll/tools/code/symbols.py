@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
 from toolroll.host.code.structure import StructureScan
 from toolroll.host.context import Context
 from toolroll.host.search.search import Query
-from toolroll.result import Status
+from toolroll.result import Looked, Status
 from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax import languages, patterns
 from toolroll.text.code.syntax.symbols import SymbolQuery, SymbolRow, format_row, literal
@@ -27,6 +27,7 @@ class Symbols:
     files: int
     note: str
     status: Status = "success"
+    looked: Looked | None = field(default=None, compare=False)
     whole: Callable[[], str] | None = None
 
     def __str__(self) -> str:
@@ -80,6 +81,8 @@ def _holds(word: str) -> Query | None:
 
 
 def _make_symbols(rows: list[SymbolRow], limit: int, scan: StructureScan[Any], near: list[str]) -> Symbols:
+    if not rows:
+        scan.check_looked()
     files = len({row.path for row in rows})
     notes = [f"{limit} of {len(rows)} in {counted(files, 'file')} shown (limit reached)."] if len(rows) > limit else []
     notes += [str(scan)] if scan.stopped or scan.skipped or not rows else []
@@ -89,7 +92,8 @@ def _make_symbols(rows: list[SymbolRow], limit: int, scan: StructureScan[Any], n
         total=len(rows),
         files=files,
         note=f"({' '.join(notes)})" if notes else "",
-        status="partial" if scan.stopped else "success",
+        status="partial" if scan.stopped or scan.failed else "success",
+        looked=scan.looked,
         whole=partial(_text, rows) if len(rows) > limit else None,
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.host.shell.command_launcher import SealedText
 from toolroll.host.shell.command_result import build_result
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError, asking
 from toolroll.schema import Field, FilePath
 from toolroll.text.dev import profiles
 from toolroll.text.dev.profiles import Hotspots, MemoryProfile, Timing
@@ -63,8 +63,10 @@ def profile(
     printed = output.read(max(0, output.total - _TAIL_BYTES), _TAIL_BYTES).decode("utf-8", "replace")
     report = profiles.figures(printed, mark)
     if report is None:
-        done = build_result(ran, _MAX_SHOWN_CHARS, "tail").checked()
-        raise ToolError(ErrorCode.EXECUTION, f"The code ended Python before it could be measured.\n{done}")
+        with asking("Python"):
+            done = build_result(ran, _MAX_SHOWN_CHARS, "tail").checked()
+        message = f"The code ended Python before it could be measured.\n{done}"
+        raise CouldNotLookError("Python", str(done), message=message)
     return _result(action, report, given["workspace"], timeout)
 
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, Suggestion, ToolError, asking
 from toolroll.schema import Field
 from toolroll.text.dev.tests import results
 from toolroll.text.dev.tests.model import Action, Run
@@ -86,17 +86,20 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
 def _check(done: TestRun, ended: CommandResult, project: Project, keyword: str, name: str) -> None:
     """Raise ToolError when the run reports no tests at all."""
     run = done.run
-    if run.tests or run.failures:
+    if (run.tests or run.failures) and not run.missing:
         return
-    ended.checked()
+    with asking(run.engine):
+        ended.checked()
     if run.status == _USAGE_ERROR or not (run.ended or run.missing):
         usage = _USAGE.search(ended.output) if run.status == _USAGE_ERROR else None
         said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
         if usage and name and "not found: " in said:
             message = f"There is no test {name!r} there. Discover them to see their names."
             raise ToolError(ErrorCode.NOT_FOUND, message, suggest=(_DISCOVER,))
-        code = ErrorCode.VALIDATION if run.status == _USAGE_ERROR else ErrorCode.EXECUTION
-        raise ToolError(code, f"The tests could not be run. {said}", suggest=(_DISCOVER,))
+        message = f"The tests could not be run. {said}"
+        if run.status == _USAGE_ERROR:
+            raise ToolError(ErrorCode.VALIDATION, message, suggest=(_DISCOVER,))
+        raise CouldNotLookError(run.engine, said, message=message, suggest=(_DISCOVER,))
     wanted = keyword or name
     if run.deselected:
         raise ToolError(
@@ -108,7 +111,8 @@ def _check(done: TestRun, ended: CommandResult, project: Project, keyword: str, 
         package = run.missing or "pytest"
         lacks = f"The project's Python has no {package}" + ("" if run.missing else ", and unittest finds no tests")
         add = f"{done.program} -m pip install {package}"
-        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {add}")
+        message = f"{lacks}. Ask the user to add it: {add}"
+        raise CouldNotLookError("pytest", f"{lacks}.", message=message, code=ErrorCode.UNSUPPORTED)
     fits = f" whose name fits {wanted!r}" if wanted else ""
     raise ToolError(ErrorCode.NOT_FOUND, f"No tests{fits} found in {project.folder!r} by {run.framework}.")
 

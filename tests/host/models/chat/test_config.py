@@ -1,3 +1,4 @@
+import re
 import sys
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from toolroll import ErrorCode, ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.models.chat.config import load_model
+from toolroll.host.requirement import add_extra
 
 O, A, OU, AU = "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"  # noqa: E741
 OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
@@ -55,6 +57,6 @@ def test_what_is_missing(environment: dict[str, str], message: str) -> None:
 @pytest.mark.parametrize(("name", "package"), [("openai:x", "openai"), ("claude-x", "anthropic")])
 def test_the_extra_is_not_installed(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)  # as Python marks a package that cannot be imported
-    with pytest.raises(ToolError, match=rf"'{package}'\. Install it: pip install 'toolroll\[agent\]'\.") as caught:
+    with pytest.raises(ToolError, match=rf"'{package}'\. Install it: {re.escape(add_extra('agent'))}") as caught:
         load_model({"TOOLROLL_MODEL": name, O: "k", A: "k"}, Client())
     assert caught.value.code is ErrorCode.UNSUPPORTED

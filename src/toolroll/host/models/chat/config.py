@@ -65,8 +65,10 @@ def load_model(environment: Mapping[str, str], http: Client, name: str | None = 
         raise _unsupported(f"The model {model!r} needs {needed}.")
     protocol = _load_protocol(provider.name)
     if find_spec(protocol.PACKAGE) is None:
-        needed = f"the package {protocol.PACKAGE!r}. Install it: pip install 'toolroll[{EXTRA}]'"
-        raise _unsupported(f"The model {model!r} needs {needed}.")
+        from toolroll.host.requirement import add_extra
+
+        needed = f"the package {protocol.PACKAGE!r}. Install it: {add_extra(EXTRA)}"
+        raise _unsupported(f"The model {model!r} needs {needed}")
     url = url or provider.url
     client = http.for_url(url, provider.url_variable, max_bytes=_MAX_ANSWER_BYTES)
     endpoint = Endpoint(provider.name, url.rstrip("/"), key, provider.key_variable, provider.url_variable)

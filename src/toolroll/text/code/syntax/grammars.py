@@ -28,10 +28,7 @@ def grammar(name: str) -> Grammar:
     except ImportError:
         from toolroll.result import ErrorCode, ToolError
 
-        raise ToolError(
-            ErrorCode.UNSUPPORTED,
-            f"There is no grammar for {language.title} here. Add it with: pip install 'toolroll[code]'.",
-        ) from None
+        raise ToolError(ErrorCode.UNSUPPORTED, f"there is no grammar for {language.title} here.") from None
     return tree_sitter.Language(getattr(module, language.function)())
 
 

@@ -80,9 +80,7 @@ def matches(language: str, source: bytes, pattern: str) -> list[PatternMatch]:
     try:
         from ast_grep_py import SgRoot
     except ImportError:
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, "Structural patterns need ast-grep. Add it with: pip install 'toolroll[code]'."
-        ) from None
+        raise ToolError(ErrorCode.UNSUPPORTED, "structural patterns need ast-grep, which is not installed.") from None
 
     known = languages.get(language)
     root = SgRoot(text(source.removeprefix(BOM)), language).root()
