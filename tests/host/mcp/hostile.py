@@ -62,7 +62,8 @@ def chatter():
 
 
 def huge():
-    sys.stdout.write("x" * 20_000_000)
+    for _ in range(68):
+        sys.stdout.write("x" * 1_000_000)
     sys.stdout.flush()
     time.sleep(60)
 

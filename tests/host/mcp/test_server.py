@@ -89,7 +89,7 @@ def test_progress_comes_through(serve):
         (
             "huge",
             ErrorCode.TOO_LARGE,
-            "The MCP server 'h' sent a message of more than 16000000 bytes, and was ended. It is started again when it is "
+            "The MCP server 'h' sent a message of more than 67108864 bytes, and was ended. It is started again when it is "
             "used next; what it was doing may be half done.",
         ),
         (

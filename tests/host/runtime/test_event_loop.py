@@ -13,7 +13,7 @@ from contextvars import ContextVar
 import pytest
 
 from tests.waiting import until
-from toolroll import CancelToken, Context, ToolError, tool
+from toolroll import CancelToken, Context, Effect, ToolError, tool
 from toolroll.host.runtime.event_loop import run_in_thread
 
 _MANY = 100  # asyncio itself has at most 32 threads
@@ -79,7 +79,7 @@ def test_an_async_tool_is_called_like_any_other(kit):
 def test_async_tools_run_side_by_side(kit):
     arrived = []
 
-    @tool
+    @tool(Effect.NONE)
     async def meet() -> int:
         """Wait until both are here."""
         arrived.append(1)
