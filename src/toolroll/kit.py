@@ -33,10 +33,9 @@ from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
-from toolroll.kit_registry import KitRegistry
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
-from toolroll.program_calls import ProgramCalls
+from toolroll.program_calls import KitRegistry, ProgramCalls
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services, change_limits, limits_of, with_dialect
 from toolroll.spellings import read_call
