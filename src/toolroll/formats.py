@@ -229,13 +229,16 @@ def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
     """A result as MCP's `tools/call` answers: text and images.
 
     Some clients give their model structured content *instead* of the text and the images, so there is none unless it is
-    asked for, and never beside an image; then it holds the text too, as `answer`.
+    asked for, and never beside an image; then it is the object of the dialect, or data with the text as `answer`.
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
     content += [{"type": "image", "data": base64_data(image), "mimeType": image.mime} for image in result.images]
     answer: dict[str, Any] = {"content": content, "isError": not result.ok}
-    if structured and isinstance(result.data, dict) and not result.images:
-        answer["structuredContent"] = {**result.data, "answer": result.text}
+    if result.error is not None:
+        answer["_meta"] = {"code": str(result.error.code)}
+    if structured and isinstance(result.structured, dict) and not result.images:
+        own = result.structured is result.wire
+        answer["structuredContent"] = result.wire if own else {**result.data, "answer": result.text}
     return answer
 
 

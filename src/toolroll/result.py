@@ -177,6 +177,11 @@ class Result:
     def ok(self) -> bool:
         return self.status != "error"
 
+    @property
+    def structured(self) -> Any:
+        """What programs get: the object in which the dialect writes a result, where it has one, or `data`."""
+        return self.wire if isinstance(self.wire, dict) else self.data
+
 
 # Most specific class first. OSErrors that are in neither table (disk full, too many open files, broken
 # hardware) are system errors: nothing the model does mends them, so they are raised.

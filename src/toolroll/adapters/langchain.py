@@ -58,9 +58,9 @@ def _content(result: Result) -> tuple[Any, Any]:
     if not result.ok:
         raise ToolException(text)
     if not result.images:
-        return text, result.data
+        return text, result.structured
     images = [{"type": "image", "base64": base64_data(one), "mime_type": one.mime} for one in result.images]
-    return [{"type": "text", "text": text}, *images], result.data
+    return [{"type": "text", "text": text}, *images], result.structured
 
 
 def _options(name: str, call_id: str) -> CallOptions:

@@ -95,7 +95,7 @@ def _returned(result: Result) -> ToolReturn:
     if not result.ok:
         raise ToolFailed(text)
     images = [BinaryContent(one.data, media_type=one.mime) for one in result.images]
-    return ToolReturn([text, *images] if images else text, metadata=result.data)
+    return ToolReturn([text, *images] if images else text, metadata=result.structured)
 
 
 def _can_defer(ctx: RunContext[Any]) -> bool:

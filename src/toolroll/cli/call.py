@@ -104,7 +104,10 @@ def _status(result: Result, *, follow: bool) -> int:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """The whole result as JSON values."""
+    """The result as JSON values: the object of its dialect, or all parts of it."""
+    if isinstance(result.wire, dict):
+        written: dict[str, Any] = msgspec.to_builtins(result.wire)
+        return written
     names = ("status", "text", "data", "error", "meta", "control")
     return {name: msgspec.to_builtins(getattr(result, name)) for name in names}
 

@@ -149,7 +149,7 @@ class CodeCalls:
         if result.error is not None:
             return _error(result.error.code, result.text)
         try:
-            return msgspec.json.encode({"text": result.text, "data": result.data})
+            return msgspec.json.encode({"text": result.text, "data": result.structured})
         except UnicodeEncodeError as error:
             return _error(ErrorCode.UNSUPPORTED, f"The result holds {error.object!r}, which is not valid Unicode.")
 
