@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 Network = bool | tuple[str, ...]
 """All hosts, none, or those that are named: `host`, `*.host`, either with `:port`; `packages` for the registries."""
@@ -62,6 +61,8 @@ def parse_scope(rule: str) -> CredentialScope:
 
 def _leaves(path: str) -> bool:
     """Whether programs could take a path for another one."""
+    from urllib.parse import unquote  # takes long to import, and few policies have credentials
+
     plain = unquote(path)
     parts = [one.partition(";")[0] for one in plain.split("/")]
     return plain.count("/") != path.count("/") or "\\" in plain or "%" in plain or bool({".", ".."} & {*parts})
