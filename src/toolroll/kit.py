@@ -29,9 +29,8 @@ from toolroll.host.approval.guard import Approver, Guard, ask_by
 from toolroll.host.context import Context
 from toolroll.host.files.reader import FileRecords
 from toolroll.host.mcp.config import Config
-from toolroll.host.runtime.call import Call
+from toolroll.host.runtime.call import Call, silent
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy

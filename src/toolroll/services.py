@@ -26,10 +26,10 @@ from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.mcp.servers import McpServers
+from toolroll.host.runtime.call import Progress
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.launcher import Launcher
-from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard

@@ -23,7 +23,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from toolroll.formats import wire_text
 from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
-from toolroll.host.runtime.progress import Progress
+from toolroll.host.runtime.call import Progress
 from toolroll.kit import Kit
 from toolroll.result import Result
 from toolroll.services import CallOptions

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.host.models.embedding.model_files import ModelPackage, ModelStore
-    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.runtime.call import Progress
 
 _FETCH, _EMBED = "fetch", "embed"
 _EXPORT, _IMPORT = "export", "import"

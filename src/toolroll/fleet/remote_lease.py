@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolroll.fleet.engines.engine import WorkerPool
     from toolroll.host.fleet.frozen import FrozenCopy
     from toolroll.host.forks.views import ForkKind
-    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.runtime.call import Progress
     from toolroll.host.shell.command_result import Completed
     from toolroll.services import CallOptions
     from toolroll.tool import Tool

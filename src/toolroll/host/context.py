@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.mcp.servers import McpServers
+    from toolroll.host.runtime.call import Progress
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
     from toolroll.host.shell.code_calls import CallRequest, CodeCalls
     from toolroll.host.shell.shell import Shell

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.reader import FileReader
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.runtime.call import Progress
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
 
 _MAX_TREES = 4

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
-    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.runtime.call import Progress
     from toolroll.host.search.search import Search
     from toolroll.text.code.map.commit_history import CommitHistory
 

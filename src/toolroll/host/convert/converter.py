@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.convert import errors, formats, limits
 from toolroll.host.convert.formats import Format
-from toolroll.host.runtime.progress import Progress, silent
+from toolroll.host.runtime.call import Progress, silent
 from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import DocumentPart

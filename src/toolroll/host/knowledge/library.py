@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from toolroll.host.knowledge.semantic import SemanticRanking
-    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.runtime.call import Progress
     from toolroll.text.knowledge.evidence import AskedWords
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]

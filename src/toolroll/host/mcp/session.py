@@ -13,8 +13,8 @@ from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.call import Progress
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.runtime.progress import Progress
 
 STATELESS = "2026-07-28"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -16,7 +16,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.progress import Progress
+    from toolroll.host.runtime.call import Progress
 
 END_BYTES = 64 * 1024
 FILE_BYTES = 64 << 20

@@ -15,7 +15,7 @@ from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.sessions import SavedShell
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.progress import silent
+from toolroll.host.runtime.call import silent
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.command_checks import check_text, command_rules, mentions_git, only_reads
 from toolroll.host.shell.command_launcher import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.runtime.progress import go_on_from
+from toolroll.host.runtime.call import go_on_from
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.knowledge.passages import Kind, RankingMethod

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.call import Progress
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
-from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.passages import RankingMethod

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from toolroll.host.runtime.call import Progress
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import try_lock
-from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.result import ToolError
 
