@@ -70,9 +70,9 @@ def sweep(stage: int, older: float) -> int:
             temp = _TEMP.fullmatch(name)
             with suppress(FileNotFoundError):  # another process sweeps too
                 if temp and not _is_alive(int(temp[1])):
-                    age = time.time() - os.stat(name, dir_fd=here, follow_symlinks=False).st_mtime
-                    if age > older:
-                        os.unlink(name, dir_fd=here)
+                    status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                    if time.time() - status.st_mtime > older:
+                        (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=here)
                         removed += 1
     finally:
         os.close(here)
@@ -146,7 +146,7 @@ class _Draft:
             with suppress(OSError):
                 self.fd = os.open(".", _TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=folder)
                 return
-        self.name = _passing_name()
+        self.name = passing_name()
         self.fd = os.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class _Draft:
     def publish_over(self, place: PathHandle) -> None:
         """Put it in the place of what has the name now."""
         if self.name is None:
-            name = _passing_name()
+            name = passing_name()
             self._link(name, self.folder)
             self.name = name
         os.rename(self.name, place.name, src_dir_fd=self.folder, dst_dir_fd=place.fd)
@@ -305,7 +305,8 @@ def _write_out() -> Callable[[int, int, int, int], int] | None:
     return found
 
 
-def _passing_name() -> str:
+def passing_name() -> str:
+    """A name for something that has it for a moment; `sweep` knows it."""
     return f".toolroll-{os.getpid()}-{os.urandom(8).hex()}"
 
 

@@ -125,11 +125,12 @@ class FileTree:
                 for inner in os.listdir(below):
                     self._remove(below, inner, f"{path}/{inner}")
         recorder = self._files.recorder
-        with recorder.removing(fd, name, path) if recorder else nullcontext():
-            if _item(fd, name, path).kind == "directory":
-                os.rmdir(name, dir_fd=fd)
-            else:
-                os.unlink(name, dir_fd=fd)
+        if recorder is not None:
+            recorder.remove(fd, name, path)
+        elif _item(fd, name, path).kind == "directory":
+            os.rmdir(name, dir_fd=fd)
+        else:
+            os.unlink(name, dir_fd=fd)
 
     def make_folder(self, path: str) -> tuple[str, bool]:
         """Make a folder and those above it that are missing; its path, and whether it is new."""

@@ -93,11 +93,8 @@ class Merge:
             self._files.records.forget(row.path)
 
     def _remove(self, row: ForkChange) -> None:
-        with self._place(row, row.base) as place, self.recorder.removing(place.fd, place.name, place.path):
-            if row.base is not None and row.base.state.kind == "directory":
-                os.rmdir(place.name, dir_fd=place.fd)
-            else:
-                os.unlink(place.name, dir_fd=place.fd)
+        with self._place(row, row.base) as place:
+            self.recorder.remove(place.fd, place.name, place.path)
 
     def _put(self, row: ForkChange, base: Node | None, fork: Node) -> None:
         if base is not None and _is_replaced(base.state, fork.state):

@@ -289,8 +289,7 @@ class _RefWriter:
         self._clear_folder(path)
         with self._base.place_listed(path, create=data is not None, check=recorder.expect) as place:
             if data is None:
-                with recorder.removing(place.fd, place.name, place.path):
-                    os.unlink(place.name, dir_fd=place.fd)
+                recorder.remove(place.fd, place.name, place.path)
                 return
             before = _read(self._base.fd, name)
             with recorder.writing(place, data, before, 0o644):

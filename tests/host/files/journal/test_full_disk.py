@@ -49,8 +49,8 @@ def tree(top):
 class Disk:
     """Refuses the Nth call that needs room, or all from the Nth on."""
 
-    def __init__(self, monkeypatch):
-        self.left, self.is_full = -1, False
+    def __init__(self, monkeypatch, is_full):
+        self.left, self.is_full = -1, is_full
         real_open = os.open
 
         def opened(path, flags, *more, **options):
@@ -110,19 +110,21 @@ def refuse_each(kit, disk, run):
             assert kit.undo(entry=kit.journal.entries()[-1].number).ok
 
 
+@pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_whose_disk_refuses_one_step_changes_nothing(top, tmp_path, monkeypatch, name):
+def test_a_call_that_the_disk_refuses_changes_nothing(top, tmp_path, monkeypatch, name, is_full):
     with Kit(top, state_dir=tmp_path / "state") as kit:
         kit.call("write", {"path": "first.txt", "content": "loads everything\n"})
-        assert refuse_each(kit, Disk(monkeypatch), partial(kit.call, *CALLS[name])) > 5
+        assert refuse_each(kit, Disk(monkeypatch, is_full), partial(kit.call, *CALLS[name])) > 5
     with Kit(top, state_dir=tmp_path / "state") as kit:
         assert kit.recovered == []
 
 
+@pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("name", CALLS)
-def test_an_undo_whose_disk_refuses_one_step_changes_nothing(top, tmp_path, monkeypatch, name):
+def test_an_undo_that_the_disk_refuses_changes_nothing(top, tmp_path, monkeypatch, name, is_full):
     with Kit(top, state_dir=tmp_path / "state") as kit:
         before = tree(top)
         assert kit.call(*CALLS[name]).ok
-        assert refuse_each(kit, Disk(monkeypatch), kit.undo) > 2
+        assert refuse_each(kit, Disk(monkeypatch, is_full), kit.undo) > 2
         assert tree(top) == before

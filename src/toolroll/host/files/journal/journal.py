@@ -59,6 +59,8 @@ class Journal:
             except BaseException:
                 recorder.roll_back()
                 raise
+            finally:
+                recorder.held.drop()
 
     @property
     def log(self) -> JournalLog:

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import msgspec
 
 from toolroll.host.files.journal.contents import Blobs
 from toolroll.host.files.journal.entry import UNKNOWN, JournalEntry, expand_new_files
+from toolroll.host.files.journal.held import HeldNames
 from toolroll.host.files.journal.pending import KilledCall, PendingCalls, PendingSteps, restore_names, store_names
 from toolroll.host.runtime.state import State
 
@@ -115,6 +117,10 @@ class JournalLog:
             with self._lock, self._opened() as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 os.ftruncate(fd, os.fstat(fd).st_size - len(next(_lines_back(fd), b"")))
+
+    def hold(self) -> HeldNames:
+        """For what one call replaces or removes."""
+        return HeldNames(partial(self._state.folder, "stage"))
 
     @contextlib.contextmanager
     def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:

@@ -20,7 +20,6 @@ from toolroll.host.files.journal.restore import (
     is_removable,
     link_again,
     put_state,
-    remove_entry,
     take_back,
     writable,
 )
@@ -37,6 +36,7 @@ class Recorder:
         self._pending = pending
         self._root = root
         self.folders = FolderSync()
+        self.held = log.hold()
         self.changes: list[PathChange] = []
         self._made: set[str] = set()
         self.undoes: list[int] = []
@@ -83,6 +83,7 @@ class Recorder:
         known = state.mode if state is not None and state.kind == "file" else mode
         like = (state.content, before) if state is not None and before is not None else None
         kept = self._log.blobs.keep(data, digests[1], like)
+        self.held.link(place.fd, place.name, place.path, state)
         return PathChange(place.path, state, PathState("file", known if known is not None else -1, kept))
 
     def about_to(self, *steps: PathChange) -> None:
@@ -122,7 +123,16 @@ class Recorder:
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
+        self.held.link(fd, name, path, state)
         return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
+
+    def remove(self, fd: int, name: str, path: str) -> None:
+        """Remove one file, link or empty folder."""
+        with self.removing(fd, name, path):
+            if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                self.held.remove_folder(fd, name, path)
+            else:
+                os.unlink(name, dir_fd=fd)
 
     def making(self, place: PathHandle, state: PathState) -> AbstractContextManager[None]:
         """Around the making of a folder or a link."""
@@ -179,7 +189,7 @@ class Recorder:
         """Take back everything, the last step first."""
         steps = [*self.changes, *self._aside, *self._failed]
         self.changes, self._aside, self._failed = [], [], []
-        taken = take_back(self._root, self._log, steps)
+        taken = take_back(self._root, self._log, steps, self.held)
         if taken.failed:
             self._pending.is_kept = True
 
@@ -225,8 +235,7 @@ class Recorder:
                 self._remove_whole(place, step.after)
             elif before is None:
                 if is_removable(place):
-                    with self.removing(place.fd, place.name, place.path):
-                        remove_entry(place)
+                    self.remove(place.fd, place.name, place.path)
             elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
                 with self.setting_mode(place, before.mode):
                     put_state(place, before, b"")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathChange, PathState, is_kept_kind, look, unkept_content
+from toolroll.host.files.journal.held import HeldNames
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
@@ -25,12 +26,12 @@ class TakenBack(NamedTuple):
     """The steps that may succeed later, oldest first."""
 
 
-def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> TakenBack:
+def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange], held: HeldNames | None = None) -> TakenBack:
     """Undo steps without recording it, the last first. What others have changed since is left alone."""
     left, failed = list[str](), list[PathChange]()
     for step in reversed(steps):
         try:
-            if not _take_back(root, log, step):
+            if not _take_back(root, log, step, held):
                 left.append(f"{step.path} (changed by others since)")
         except ToolError as error:
             left.append(f"{step.path} ({error.message})")
@@ -40,7 +41,7 @@ def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> Taken
     return TakenBack(left, failed)
 
 
-def _take_back(root: Root, log: JournalLog, step: PathChange) -> bool:
+def _take_back(root: Root, log: JournalLog, step: PathChange, held: HeldNames | None) -> bool:
     """Undo one step; False if something else is there."""
     if step.source is not None:
         _move_back(root, step)
@@ -59,7 +60,7 @@ def _take_back(root: Root, log: JournalLog, step: PathChange) -> bool:
             return False
         if step.before is None:
             remove_entry(place)
-        else:
+        elif held is None or not held.put_back(place, step.before):
             data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
             put_state(place, step.before, data)
         return True
@@ -176,7 +177,7 @@ def link_again(root: Root, place: PathHandle, state: PathState) -> bool:
             if now is None or (now.kind, now.content, now.mode) != (state.kind, state.content, state.mode):
                 continue
             if not place.mode() or not os.path.samestat(place.status(), other.status()):
-                draft = f".toolroll-{os.getpid()}-{os.urandom(8).hex()}"
+                draft = atomic.passing_name()
                 os.link(other.name, draft, src_dir_fd=other.fd, dst_dir_fd=place.fd, follow_symlinks=False)
                 os.replace(draft, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
             _put_times(place, state)
