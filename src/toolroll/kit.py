@@ -159,8 +159,7 @@ class Kit(ProgramCalls):
         self.records = FileRecords(services.files)
         """When the session read and wrote files; a program can mark its own accesses."""
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
-        self.closed = services.closed  # set by `close`
-        self._steps = self._build_steps()
+        self.closed, self._steps = services.closed, self._build_steps()  # the first is set by `close`
         self._rebuild_executor()
         for server in self.remote.expanded():
             self.register(server)

@@ -142,10 +142,10 @@ def test_nobody_is_there(open_kit: Any) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("y\n", True),
-        (" YES ", True),
-        ("n", False),
-        ("", False),
+        ("y\n", "once"),
+        (" YES ", "once"),
+        ("n", "no"),
+        ("", "no"),
         ("s", "session"),
         ("always\n", "always"),
         ("what", None),

@@ -16,8 +16,7 @@ import pytest
 
 from toolroll import CancelToken, Kit, Lease, ToolError
 from toolroll.adapters.approvals import NeedsApprovalError, PausedCalls, asks_before, shows_all
-from toolroll.fleet import remote_lease
-from toolroll.fleet.engines import local
+from toolroll.fleet import remote_lease, worker
 from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.remote_lease import OrderCallbacks, RemotePools, RemoteWorker
 from toolroll.fleet.worker import FrozenPlace, WorkerOrder
@@ -233,27 +232,27 @@ class StandIn:
 
 
 ORDER = WorkerOrder("box", 1, FrozenPlace("", ""))
-READY = 'import sys; sys.stdin.readline(); print(\'{"ready": "overlay"}\', flush=True); sys.stdin.readline(); '
+READY = 'import sys; sys.stdin.readline(); print(\'{"id": 1, "result": {"ready": "overlay"}}\', flush=True); sys.stdin.readline(); '
 
 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         (
-            "print('{\"number\": 1, \"value\": ' + '[' * 100_000, flush=True); sys.stdin.read()",
-            "its answers cannot be read, RecursionError",
+            "print('{\"id\": 2, \"result\": ' + '[' * 100_000, flush=True); sys.stdin.read()",
+            "sent a message that is nested too deeply",
         ),
-        ("print('x' * 3_000_000, flush=True); sys.stdin.read()", "it sent a line of more than 2000000 bytes"),
+        ("print('x' * 3_000_000, flush=True); sys.stdin.read()", "sent a message of more than 2000000 bytes"),
         ("sys.exit(3)", "status 3"),
     ],
 )
 def test_nobody_waits_for_a_worker_whose_answers_end(code: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_MAX_LINE_BYTES", 2_000_000)
-    worker = RemoteWorker(StandIn(READY + code), ORDER, print)
+    monkeypatch.setattr(worker, "_MAX_MESSAGE_BYTES", 2_000_000)
+    remote = RemoteWorker(StandIn(READY + code), ORDER, print)
     with pytest.raises(ToolError, match=rf"box is gone \({said}.*Ask for another lease\."):
-        worker.ask(1, "describe", {}, OrderCallbacks())
-    assert worker.is_gone
-    worker.close()
+        remote.ask(1, "describe", {}, OrderCallbacks())
+    assert remote.is_gone
+    remote.close()
 
 
 def test_a_worker_that_freezes_at_its_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

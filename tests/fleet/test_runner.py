@@ -20,13 +20,17 @@ TASKS = [FleetTask(str(number), check="true") for number in range(6)]
 WORKER = """
 import json, os, sys
 how, mark = sys.argv[1:]
-sys.stdin.readline()
+
+def answer(to, result):
+    print(json.dumps({"jsonrpc": "2.0", "id": to["id"], "result": result}), flush=True)
+
+begin = json.loads(sys.stdin.readline())
 if how == "never":
     sys.exit(7)
-bad = {"problem": "no sandbox", "runs_commands": False} if how == "cannot" else {}
-print(json.dumps({"ready": "overlay", **bad}), flush=True)
+print("a greeting", flush=True)
+answer(begin, {"ready": "overlay", **({"problem": "no sandbox", "runs_commands": False} if how == "cannot" else {})})
 for line in sys.stdin:
-    task = json.loads(line)
+    order = json.loads(line)
     if how == "dies" and not os.path.exists(mark):
         open(mark, "w").close()
         os.kill(os.getpid(), 9)
@@ -35,9 +39,12 @@ for line in sys.stdin:
         print('{"a":' * 100_000, flush=True)
         continue
     status = "error" if how in ("errs", "cannot") else "passed"
+    task = order["params"]
     if how == "waits" and task["task"]["id"] != "0":
         continue
-    print(json.dumps({"id": task["task"]["id"], "status": status, "attempt": task["attempt"]}), flush=True)
+    answer(order, {"id": task["task"]["id"], "status": status, "attempt": task.get("attempt", 1)})
+    if how == "repeats":
+        answer(order, {"id": task["task"]["id"], "status": "failed", "attempt": 1})
 """
 
 
@@ -54,15 +61,13 @@ def make_worker(how: str, mark: Path) -> tuple[WorkerOrder, StartWorker]:
     ("workers", "statuses", "problems"),
     [
         (["works", "works"], {"passed"}, []),
+        (["repeats"], {"passed"}, []),
         (["dies"], {"passed"}, ["worker that dies ended with status -9."]),
         (["dies", "works"], {"passed"}, None),
         (
             ["nests"],
             {"passed"},
-            [
-                "worker that nests: its answers cannot be read, RecursionError: maximum recursion depth exceeded while deserializing an object",
-                "worker that nests ended with status -15.",
-            ],
+            ["worker that nests ended with sent a message that is nested too deeply, and was ended."],
         ),
         (
             ["never", "works"],

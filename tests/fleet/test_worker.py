@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolroll import Lease
 from toolroll.fleet.pool import freeze
 from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent
-from toolroll.fleet.worker import FrozenPlace, Ready, TaskOrder, WorkerOrder, decode_answer, encode_order, serve
+from toolroll.fleet.worker import FrozenPlace, TaskOrder, Worker, WorkerOrder, make_codec
+from toolroll.host.rpc.channel import Channel, RefusedError, SocketStream
 from toolroll.host.settings import Settings
 
 _NO_ROOM = 1 << 46  # bytes of stack, which no thread gets
@@ -35,33 +38,34 @@ def make_agent(model: str) -> RunAgent:
 
 
 class Session:
-    """Orders for a worker, each sent when the one before is answered."""
+    """A worker in this process that has begun."""
 
-    def __init__(self, place: FrozenPlace, *tasks: FleetTask) -> None:
-        self.answers: list[Ready | FleetResult] = []
-        self._place, self._tasks = place, tasks
-        self._answered = threading.Event()
+    def __init__(self, place: FrozenPlace) -> None:
+        ours, theirs = socket.socketpair()
+        serve = Worker("", make_agent).serve
+        self._worker = threading.Thread(target=serve, args=(SocketStream(theirs),))
+        self._worker.start()
+        self.channel = Channel(SocketStream(ours), make_codec())
+        self.channel.call("begin", WorkerOrder("worker", 2, place))
 
-    def orders(self) -> Iterator[bytes]:
-        yield encode_order(WorkerOrder("worker", 2, self._place))
-        for task in self._tasks:
-            self._answered.wait(30)
-            self._answered.clear()
-            yield encode_order(TaskOrder(task))
-        self._answered.wait(30)
+    def run(self, task: FleetTask) -> FleetResult:
+        return msgspec.convert(self.channel.call("task", TaskOrder(task)), FleetResult)
 
-    def write(self, line: bytes) -> None:
-        self.answers.append(decode_answer(line))
-        self._answered.set()
-
-    def run(self) -> list[FleetResult]:
-        serve(self.orders(), self.write, "", make_agent)
-        return [one for one in self.answers if isinstance(one, FleetResult)]
+    def close(self) -> None:
+        self.channel.close()
+        self._worker.join()
 
 
-def test_tasks_that_raise_or_change_bytes_are_answered(place: FrozenPlace) -> None:
+@pytest.fixture
+def session(place: FrozenPlace) -> Iterator[Session]:
+    made = Session(place)
+    yield made
+    made.close()
+
+
+def test_tasks_that_raise_or_change_bytes_are_answered(session: Session) -> None:
     latin = FleetTask("latin", setup=[r"printf 'caf\351\n' > a.txt"])
-    results = Session(place, FleetTask("agent", agent="Work."), latin).run()
+    results = [session.run(FleetTask("agent", agent="Work.")), session.run(latin)]
     assert [(one.id, one.status, one.why) for one in results] == [
         ("agent", "error", "SystemExit: no agent"),
         ("latin", "passed", ""),
@@ -69,21 +73,26 @@ def test_tasks_that_raise_or_change_bytes_are_answered(place: FrozenPlace) -> No
     assert "+caf\\udce9\n" in results[1].patch
 
 
-def test_a_task_that_gets_no_thread_is_answered(place: FrozenPlace) -> None:
-    session = Session(place, FleetTask("1", check="true"))
-    given = session.orders()
-
-    def orders() -> Iterator[bytes]:
-        yield next(given)
-        line = next(given)
-        threading.stack_size(_NO_ROOM)
-        yield line
-        threading.stack_size(0)
-        yield from given
-
+def test_a_task_that_gets_no_thread_is_answered(session: Session) -> None:
+    """There is one thread, that of the begin: it takes what waits, and the rest is refused. Each has one answer."""
+    threading.stack_size(_NO_ROOM)
     try:
-        serve(orders(), session.write, "", make_agent)
+        orders = [TaskOrder(FleetTask(str(number), check="true")) for number in range(4)]
+        running = [session.channel.request("task", order) for order in orders]
+        said = list[str]()
+        for one in running:
+            try:
+                said.append(one.wait()["status"])
+            except RefusedError as error:
+                said.append(str(error))
     finally:
         threading.stack_size(0)
-    why = "The worker cannot start a thread for this task: can't start new thread."
-    assert session.answers[1:] == [FleetResult("1", "error", why, worker="worker")]
+    assert "No thread can be started for it: can't start new thread." in said
+    assert session.run(FleetTask("last", check="true")).status == "passed"
+
+
+def test_a_call_that_there_is_none_of_is_refused(session: Session) -> None:
+    with pytest.raises(RefusedError, match="nothing is not known here"):
+        session.channel.call("nothing", {})
+    with pytest.raises(RefusedError, match="missing required field"):
+        session.channel.call("task", {})

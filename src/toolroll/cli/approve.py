@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from toolroll.cli import screen
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import JSON, WORKSPACE, find_workspace
+from toolroll.host.approval.request import GRANTS
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 _LOOK_S = 0.5
-_ANSWERS = ("once", "session", "always", "no")
+_ANSWERS = (*GRANTS, "no")
 Waiting = dict[str, tuple[dict[str, Any], dict[str, Any]]]
 """By the id of the request: the process that asks, and what it shows."""
 
@@ -80,12 +81,12 @@ def _ask_all(args: Namespace, held: ExitStack) -> int:
             _show(one)
             screen.write()
             choices = CHOICES if one["lasting"] else CHOICES_ONCE
-            while (typed := screen.ask_line(choices, sys.stdin, sys.stdout)) and (given := parse_answer(typed)) is None:
+            while (typed := screen.ask_line(choices, sys.stdin, sys.stdout)) and (word := parse_answer(typed)) is None:
                 pass
             if not typed:  # Ctrl-D
                 screen.write()
                 return 0
-            _answer(process, one, "once" if given is True else "no" if given is False else str(given), "")
+            _answer(process, one, str(word), "")
         if not args.watch:
             if not asked:
                 screen.write("Nothing waits for an answer here. --watch waits for requests.")

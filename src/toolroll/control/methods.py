@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.control.calls import LiveCalls
 from toolroll.control.views import VIEWS, show
-from toolroll.host.approval.request import Answer, ChangedCall, Refusal
+from toolroll.host.approval.request import Answer, Refusal, read_answer
 from toolroll.host.approval.waiting import WaitingApprovals, WaitingRequest
 
 if TYPE_CHECKING:
@@ -116,23 +116,19 @@ def answer(hands: Hands, params: Params) -> Params:
 def _read_answer(hands: Hands, params: Params, found: WaitingRequest | None) -> Answer:
     """The answer of these parameters; ValueError if the request cannot be answered so."""
     word, arguments, reason = params.get("answer"), params.get("arguments"), params.get("reason") or ""
-    if word not in ("once", "session", "always", "no"):
-        raise ValueError(f"There is no answer {word!r}. There are: once, session, always, no.")
-    if word == "no":
-        return Refusal(str(reason)[:_MAX_REASON_CHARS])
-    if found is None:  # there is nothing to answer: that is said
-        return False
+    given = read_answer(str(word), str(reason)[:_MAX_REASON_CHARS])
+    if isinstance(given, Refusal) or found is None:  # there is nothing to answer: that is said
+        return given
     if arguments is not None:
-        if word != "once" or not found.editable or not isinstance(arguments, dict):
+        if given != "once" or not found.editable or not isinstance(arguments, dict):
             raise ValueError("This request cannot be answered with another call. A changed call is allowed once.")
         checked = hands.kit.check(found.tool, arguments)
         if not checked.ok:
             raise ValueError(f"The changed call is not valid: {' '.join(checked.faults)}")
-        return ChangedCall(arguments)
-    if word != "once" and not found.lasting:
+        return read_answer(given, arguments=arguments)
+    if given != "once" and not found.lasting:
         raise ValueError("This request can be allowed only once.")
-    lasting: Answer = word
-    return lasting
+    return given
 
 
 def number(params: Params, name: str, default: int | None = None) -> int:

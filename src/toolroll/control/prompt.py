@@ -9,23 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.control.preview import preview_request
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ParallelApprover
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ParallelApprover, read_answer
 from toolroll.host.approval.waiting import WaitingApprovals
 from toolroll.host.runtime.cancellation import CancelToken
 
 if TYPE_CHECKING:
     from toolroll.kit import Kit
 
-_ANSWERS: dict[str, Answer] = {
-    "y": True,
-    "yes": True,
-    "n": False,
-    "no": False,
-    "": False,
-    "s": "session",
-    "session": "session",
-    "a": "always",
-    "always": "always",
+_WORDS = {
+    **dict.fromkeys(("y", "yes"), "once"),
+    **dict.fromkeys(("n", "no", ""), "no"),
+    **dict.fromkeys(("s", "session"), "session"),
+    **dict.fromkeys(("a", "always"), "always"),
 }
 CHOICES = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
 CHOICES_ONCE = "Allow? [y]es, [n]o: "
@@ -48,9 +43,9 @@ def build_prompt(request: ApprovalRequest, kit: Kit) -> ApprovalPrompt:
     return ApprovalPrompt(request.text, CHOICES if request.key else CHOICES_ONCE, preview_request(request, kit))
 
 
-def parse_answer(text: str) -> Answer | None:
-    """The meaning of a typed answer; None if it has none."""
-    return _ANSWERS.get(text.strip().lower())
+def parse_answer(typed: str) -> str | None:
+    """The word for `read_answer` that a typed line stands for; None if it has no meaning."""
+    return _WORDS.get(typed.strip().lower())
 
 
 def make_approver(
@@ -74,7 +69,7 @@ def make_approver(
             prompt = build_prompt(request, kit())
             while (given := parse_answer(ask(prompt, withdrawn))) is None:
                 withdrawn.check()
-            return given
+            return read_answer(given)
 
         preview = partial(preview_request, kit=kit())
         return approvals.ask(request, token, asker=asker, turn=terminal, preview=preview)

@@ -10,13 +10,16 @@ from contextlib import suppress
 
 import msgspec
 
-from toolroll.fleet.engines.engine import WorkerPipe
+from toolroll.fleet.engines.engine import PipeStream, WorkerPipe
 from toolroll.fleet.tasks import FleetResult, FleetTask
-from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, decode_answer, encode_order
+from toolroll.fleet.worker import Ready, TaskOrder, WorkerOrder, make_codec
+from toolroll.host.rpc.channel import Channel, RefusedError
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ToolError
 
 _MAX_STARTS = 5  # of one worker
+_END_SECONDS = 60.0  # for a worker to remove its leases
 CHECK_SECONDS = 0.5
 """How often threads that wait look whether a signal came or the run has failed."""
 _MAX_DEATHS = 2  # of workers, until a task that they had is not tried again
@@ -173,14 +176,12 @@ class WorkerLink:
         self._order, self._start, self._queue = order, start, queue
         self._on_problem, self._on_lack = on_problem, on_lack
         self._pipe: WorkerPipe | None = None
-        self._lock = threading.Lock()
-        self._has: dict[str, TaskOrder] = {}
-        self._is_ready = self._is_gone = self._is_stopped = self._is_left_out = False
+        self._is_ready = self._is_stopped = False
 
     def run(self) -> None:
         """Have it run tasks until there are none."""
         for _ in range(_MAX_STARTS):
-            self._is_ready = self._is_gone = self._is_left_out = False
+            self._is_ready = False
             if self._queue.sink.has_failed:
                 return
             try:
@@ -188,12 +189,15 @@ class WorkerLink:
             except ToolError as error:
                 self._on_problem(f"{self._order.name} is left out: {error}")
                 return
-            done = self._feed(pipe)
-            how = pipe.wait()
+            channel = Channel(PipeStream(pipe), make_codec())
+            done = self._feed(channel)
+            if done:
+                pipe.finish()
+            channel.close(wait=_END_SECONDS)
             if done or self._is_stopped or self._queue.sink.has_failed:
                 return
             left = "" if self._is_ready else " before it was ready, and is left out"
-            self._on_problem(f"{self._order.name} ended with {how}{left}.")
+            self._on_problem(f"{self._order.name} ended with {channel.gone}{left}.")
             if not self._is_ready:
                 return
 
@@ -203,83 +207,39 @@ class WorkerLink:
         if (pipe := self._pipe) is not None:
             pipe.stop()
 
-    def _feed(self, pipe: WorkerPipe) -> bool:
-        """Send tasks and take results; whether all is done. False if the worker ends before."""
-        places = threading.Semaphore(0)  # until it is ready
-        reader = threading.Thread(target=self._read, args=(pipe, places), daemon=True)
-        reader.start()
-        is_whole = False
-        with suppress(OSError):
-            pipe.send(encode_order(self._order))
-        while True:
-            places.acquire()
-            order = None if self._is_gone or self._is_left_out else self._queue.take()
-            if order is None:
-                is_whole = not self._is_gone
-                break
-            if not self._give(order, pipe):
-                self._queue.return_unsent(order)
-                break
-        pipe.finish()
-        reader.join()
-        self._drop_all()
-        return is_whole
-
-    def _give(self, order: TaskOrder, pipe: WorkerPipe) -> bool:
-        """Send a task; False if the worker has ended and does not get it."""
-        with self._lock:
-            if self._is_gone:
-                return False
-            try:
-                pipe.send(encode_order(order))
-            except OSError:
-                return False
-            self._has[order.task.id] = order
+    def _feed(self, channel: Channel) -> bool:
+        """Have it run tasks; whether all is done. False if the worker ends before."""
+        try:
+            ready = msgspec.convert(channel.call("begin", self._order), Ready)
+        except PeerGoneError:
+            return False
+        except (RefusedError, msgspec.ValidationError) as error:
+            self._on_problem(f"{self._order.name} is left out: {error}")
             return True
+        self._is_ready = True
+        if ready.problem:
+            how = "" if ready.runs_commands else " is left out"
+            self._on_lack(f"{self._order.name}{how}: {ready.problem}")
+        if ready.runs_commands:
+            with ThreadPoolExecutor(self._order.width, "toolroll task") as threads:
+                for done in [threads.submit(self._run_tasks, channel) for _ in range(self._order.width)]:
+                    done.result()
+        return channel.gone is None
 
-    def _read(self, pipe: WorkerPipe, places: threading.Semaphore) -> None:
-        """Take results until the worker ends; what it still had then is for others."""
-        try:
-            for line in pipe.lines():
-                try:
-                    answer = decode_answer(line)
-                except (msgspec.DecodeError, UnicodeError):
-                    continue  # what some library prints
-                self._take(answer, places)
-        except Exception as error:  # such as that of an answer which is nested too deeply
-            said = f"{self._order.name}: its answers cannot be read, {type(error).__name__}: {error}"
-            self._tell(self._on_problem, said)
-            pipe.stop()
-        finally:
-            with self._lock:
-                self._is_gone = True
-            self._drop_all()
-            places.release(self._order.width)
-
-    def _take(self, answer: Ready | FleetResult, places: threading.Semaphore) -> None:
-        if isinstance(answer, FleetResult):
-            with self._lock:
-                order = self._has.pop(answer.id, None)
-            if order is not None:
-                self._queue.put_back(order, answer)
-                places.release()
-            return
-        self._is_ready, self._is_left_out = True, not answer.runs_commands
-        if answer.problem:
-            how = " is left out" if self._is_left_out else ""
-            self._tell(self._on_lack, f"{self._order.name}{how}: {answer.problem}")
-        places.release(self._order.width)
-
-    def _tell(self, report: Callable[[str], None], problem: str) -> None:
-        """Report a problem from the thread of the reader. If that fails, the run ends with the error."""
-        try:
-            report(problem)
-        except Exception as error:
-            self._queue.sink.fail(error)
-
-    def _drop_all(self) -> None:
-        with self._lock:
-            orders, self._has = list(self._has.values()), {}
-        for order in orders:
-            said = f"{self._order.name} ended while it ran this task."
-            self._queue.put_back(order, FleetResult(order.task.id, "error", said, attempt=order.attempt), died=True)
+    def _run_tasks(self, channel: Channel) -> None:
+        """Have it run one task after the other, until there are none or it ends."""
+        while channel.gone is None and (order := self._queue.take()) is not None:
+            name, task = self._order.name, order.task
+            try:
+                running = channel.request("task", order)
+            except PeerGoneError:
+                self._queue.return_unsent(order)
+                return
+            try:
+                result, died = msgspec.convert(running.wait(), FleetResult), False
+            except (RefusedError, msgspec.ValidationError) as error:
+                result, died = FleetResult(task.id, "error", str(error), attempt=order.attempt, worker=name), False
+            except PeerGoneError:
+                why = f"{name} ended while it ran this task."
+                result, died = FleetResult(task.id, "error", why, attempt=order.attempt), True
+            self._queue.put_back(order, result, died=died)

@@ -1,20 +1,21 @@
-"""A worker of the fleet: a process with many leases, told by lines of JSON what to run."""
+"""A worker of the fleet: a process with many leases, told over a channel what to run."""
 
 from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import msgspec
 
-from toolroll.fleet.lease_orders import LeaseAnswer, LeaseDesk, LeaseOrder
+from toolroll.fleet.lease_orders import LeaseOrder, LeaseServer
 from toolroll.fleet.pool import PoolKit
 from toolroll.fleet.tasks import FleetResult, FleetTask, RunAgent, run_task
+from toolroll.host.rpc.channel import ByteStream, Channel, ServedCall
+from toolroll.host.rpc.codecs import LineCodec
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.settings import Settings
 from toolroll.result import ToolError
@@ -23,8 +24,18 @@ from toolroll.result import ToolError
 # place of 3 a lease takes 10 to 30 % more CPU.
 MAX_BUSY = 3
 
+_MOST_THREADS = 512  # calls at once: many tasks wait for a model, or for their turn
+_MAX_MESSAGE_BYTES = 385 << 20
+"""Room for the largest file that `read_bytes` reads, as base64."""
+_NOISE_LINES = 1_000  # that a library prints before or between messages
+
 # Objects that are made until cycles are looked for. A call makes some thousands that are needed until its end.
 _GARBAGE = 20_000
+
+
+def make_codec() -> LineCodec:
+    """How both sides of a worker write messages."""
+    return LineCodec(_MAX_MESSAGE_BYTES, noise=_NOISE_LINES)
 
 
 class FrozenPlace(msgspec.Struct, frozen=True):
@@ -37,7 +48,7 @@ class FrozenPlace(msgspec.Struct, frozen=True):
 
 
 class WorkerOrder(msgspec.Struct, frozen=True):
-    """The first line that a worker reads."""
+    """What a worker is for."""
 
     name: str
     width: int
@@ -49,15 +60,15 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     """For the tasks of agents."""
 
 
-class TaskOrder(msgspec.Struct, frozen=True, tag="task", tag_field="order"):
-    """A further line: a task."""
+class TaskOrder(msgspec.Struct, frozen=True):
+    """A task, and how often it has been tried with this time."""
 
     task: FleetTask
     attempt: int = 1
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """The first line that a worker writes: how its leases are made, and what is not as it should be."""
+    """How the leases of a worker are made, and what is not as it should be."""
 
     ready: str
     problem: str = ""
@@ -65,45 +76,47 @@ class Ready(msgspec.Struct, frozen=True):
     """False where commands cannot be confined, so that none is run."""
 
 
-def serve(
-    lines: Iterable[bytes],
-    write: Callable[[bytes], None],
-    why_no_overlays: str,
-    make_agent: Callable[[str], RunAgent],
-) -> None:
-    """Run the tasks that come in, each in a lease of its own, and end all with the last line.
+class Worker:
+    """Carries out what the other side of a channel calls: "begin" once, and then "task" and "lease"."""
 
-    `make_agent` gets the name of a model.
-    """
-    source, lock = iter(lines), threading.Lock()
-    if not (first := next(source, b"")):
-        return
-    order = msgspec.json.decode(first, type=WorkerOrder)
-    run_agent = make_agent(order.model)
+    def __init__(self, why_no_overlays: str, make_agent: Callable[[str], RunAgent]) -> None:
+        """`make_agent` gets the name of a model."""
+        self._why_no_overlays, self._make_agent = why_no_overlays, make_agent
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, "toolroll worker")
+        self._busy = threading.Semaphore(MAX_BUSY)
+        self._closing = ExitStack()
 
-    def say(row: Ready | FleetResult | LeaseAnswer) -> None:
-        with lock:
-            write(msgspec.json.encode(row) + b"\n")
+    def serve(self, stream: ByteStream) -> None:
+        """Answer until the other side is gone; what has begun ends then."""
+        ended = threading.Event()
+        Channel(stream, make_codec(), serve=self._serve, run=self._threads.submit, on_end=ended.set)
+        ended.wait()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._closing.close()
 
-    def run(given: TaskOrder, claim: Callable[[], bool], why_not: str = "") -> None:
-        if not claim():
-            return
-        if why_not:
-            result = FleetResult(given.task.id, "error", why_not)
-        else:
-            result = run_task(given.task, pool.lease, run_agent)
-        result.attempt, result.worker = given.attempt, order.name
-        say(result)
+    def _serve(self, method: str, params: Any, call: ServedCall) -> Any:
+        if method == "begin":
+            return self._begin(msgspec.convert(params, WorkerOrder))
+        if method == "task":
+            return self._run_task(msgspec.convert(params, TaskOrder))
+        if method == "lease":
+            return self._leases.carry_out(msgspec.convert(params, LeaseOrder), call)
+        raise KeyError(method)
 
-    with ExitStack() as closing:
-        base = order.base
+    def _begin(self, order: WorkerOrder) -> Ready:
+        base, self._name = order.base, order.name
+        self._run_agent = self._make_agent(order.model)
         pool = PoolKit(base.path, base.state, order.limits, prepared_at=base.prepared_at, settings=order.settings)
-        closing.callback(pool.close)
+        self._closing.callback(pool.close)
         _warm_up(pool)
-        desk = LeaseDesk(pool, say)
-        closing.callback(desk.close)
-        say(_try_lease(pool, why_no_overlays))
-        _take_orders(source, order.width, run, desk, closing)
+        self._pool, self._leases = pool, LeaseServer(pool)
+        return _try_lease(pool, self._why_no_overlays)
+
+    def _run_task(self, given: TaskOrder) -> FleetResult:
+        with nullcontext() if given.task.agent else self._busy:
+            result = run_task(given.task, self._pool.lease, self._run_agent)
+        result.attempt, result.worker = given.attempt, self._name
+        return result
 
 
 def _warm_up(pool: PoolKit) -> None:
@@ -111,28 +124,6 @@ def _warm_up(pool: PoolKit) -> None:
     gc.collect()
     gc.freeze()  # what all leases share stays, and need not be looked at again
     gc.set_threshold(_GARBAGE)
-
-
-def _take_orders(
-    source: Iterable[bytes], width: int, run: Callable[..., None], desk: LeaseDesk, closing: ExitStack
-) -> None:
-    """Carry out the orders until there are no more. A task is answered also where no thread can be started."""
-    with ThreadPoolExecutor(width) as patient, ThreadPoolExecutor(min(width, MAX_BUSY)) as busy:
-        try:
-            for line in source:
-                given = msgspec.json.decode(line, type=TaskOrder | LeaseOrder)
-                if isinstance(given, LeaseOrder):
-                    desk.take(given)
-                    continue
-                claim = partial(threading.Lock().acquire, blocking=False)
-                try:
-                    (patient if given.task.agent else busy).submit(run, given, claim)
-                except RuntimeError as error:  # it is in the queue all the same, and an earlier thread may take it
-                    run(given, claim, f"The worker cannot start a thread for this task: {error}.")
-        finally:  # all is done, or the other side has gone: what has begun ends with its kit
-            for threads in (patient, busy):
-                threads.shutdown(wait=False, cancel_futures=True)
-            closing.close()
 
 
 def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
@@ -150,16 +141,3 @@ def _try_lease(pool: PoolKit, why_no_overlays: str) -> Ready:
         runs_commands = False
         problems.append(error.message)
     return Ready(kind, "; ".join(problems), runs_commands)
-
-
-def encode_order(order: WorkerOrder | TaskOrder | LeaseOrder) -> bytes:
-    """A line for a worker."""
-    return msgspec.json.encode(order) + b"\n"
-
-
-def decode_answer(line: bytes) -> Ready | FleetResult:
-    """A line of a worker; msgspec.DecodeError for another one."""
-    found = msgspec.json.decode(line, type=dict[str, Any])
-    if "ready" in found:
-        return msgspec.convert(found, Ready)
-    return msgspec.convert(found, FleetResult)

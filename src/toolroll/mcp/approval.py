@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError
+from toolroll.host.approval.request import GRANTS, Answer, ApprovalRequest, CannotAskError, read_answer
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, Peer
 from toolroll.result import ErrorCode, ToolError
 
-_GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
 _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"
 
 
@@ -31,10 +28,7 @@ def ask(request: ApprovalRequest, peer: Peer | None, withdrawn: CancelToken | No
     if action not in ("accept", "decline", "cancel"):
         raise CannotAskError("the MCP client's answer is not one of elicitation")
     decision = content.get("decision") if action == "accept" and isinstance(content, dict) else None
-    for granted in _GRANTS:
-        if decision == granted:
-            return granted
-    return False
+    return read_answer(decision if decision in GRANTS else False)
 
 
 def question(request: ApprovalRequest) -> str:

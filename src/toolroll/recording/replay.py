@@ -13,7 +13,7 @@ from typing import Any, Literal
 from toolroll import dialects
 from toolroll.dialect import Dialect, Relay
 from toolroll.formats import wire_text
-from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, ChangedCall, Refusal
+from toolroll.host.approval.request import Answer, ApprovalRequest, CannotAskError, read_answer
 from toolroll.host.files.versions import digest
 from toolroll.host.settings import Settings
 from toolroll.kit import Kit
@@ -135,9 +135,8 @@ class _ReplayKit:
         if not known:
             raise CannotAskError("the recording has no answer to this question")
         answer = known.pop(0)
-        if answer.arguments is not None:
-            return ChangedCall(_replace(answer.arguments, WORKSPACE, self.kit.workspace))
-        return Refusal(answer.reason) if answer.answer == "no" else answer.answer
+        changed = answer.arguments and _replace(answer.arguments, WORKSPACE, self.kit.workspace)
+        return read_answer(answer.answer, answer.reason, changed)
 
     def _clean(self, text: str) -> str:
         return self._redact(text.replace(self.kit.workspace, WORKSPACE))

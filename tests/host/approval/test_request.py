@@ -3,12 +3,13 @@
 import subprocess
 from dataclasses import FrozenInstanceError
 
+import msgspec
 import pytest
 
 from tests.values import assert_values
 from toolroll import Context, Effect, dialects, tool
 from toolroll.host.approval import request as module
-from toolroll.host.approval.request import MAX_ROWS, ApprovalRequest
+from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, ChangedCall, Refusal, read_answer
 from toolroll.mcp.approval import question
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
@@ -216,3 +217,24 @@ def test_letters_of_every_script_are_shown_as_they_are():
     assert "größer" in request.body
     assert "字" in request.body
     assert request.commands == ('multiedit {"edits": ["größer", {"a": "字"}]}',)
+
+
+@pytest.mark.parametrize("answer", [True, False, "once", "session", "always", Refusal("no a"), ChangedCall({"a": [1]})])
+def test_an_answer_is_read_as_it_was_sent(answer: Answer) -> None:
+    assert read_answer(msgspec.json.decode(msgspec.json.encode(answer))) == answer
+
+
+def test_words_are_answers() -> None:
+    assert read_answer("no", "why") == Refusal("why")
+    assert read_answer("once", arguments={"a": 1}) == ChangedCall({"a": 1})
+    for wrong in ("yes", "", None, 1, {"answer": "changed"}, {"answer": "session"}, ["once"]):
+        with pytest.raises(ValueError, match="There is no answer"):
+            read_answer(wrong)
+
+
+def test_a_request_is_read_as_it_was_sent() -> None:
+    effects = Effect.SHELL | Effect.WRITE
+    request = ApprovalRequest(
+        "a", effects, {"b": [1]}, "r", ("x",), ("k",), "c", ("V=1",), (("p", "w"),), ("q",), "h", True
+    )
+    assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(request)), ApprovalRequest) == request

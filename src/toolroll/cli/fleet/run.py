@@ -247,7 +247,7 @@ def _open_engine(spec: str) -> FleetEngine:
 
 
 def _work(*, is_node: bool) -> int:
-    """The worker's side: orders on stdin, results on stdout. To a node its base is sent first."""
+    """The worker's side of a channel over stdin and stdout. To a node its base is sent first."""
     import resource
 
     from toolroll import allow_overlays
@@ -258,19 +258,16 @@ def _work(*, is_node: bool) -> int:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a lease has a dozen descriptors
     from toolroll.fleet.engines.arrivals import receive_base
-    from toolroll.fleet.worker import serve
+    from toolroll.fleet.worker import Worker
+    from toolroll.host.rpc.channel import FileStream
 
-    out = os.fdopen(os.dup(1), "wb")
+    out = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no result
-
-    def write(line: bytes) -> None:
-        out.write(line)
-        out.flush()
-
+    stream = FileStream(sys.stdin.buffer, out)
     with ExitStack() as stack:
         if is_node:
-            receive_base(sys.stdin.buffer, write, stack)
-        serve(sys.stdin.buffer, write, why, _make_agent)
+            receive_base(sys.stdin.buffer, stream.write, stack)
+        Worker(why, _make_agent).serve(stream)
     return 0
 
 

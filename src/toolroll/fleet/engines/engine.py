@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.fleet.frozen import FrozenCopy
+from toolroll.host.rpc.codecs import PeerGoneError
 
 
 class WorkerPipe(Protocol):
-    """A running worker: orders go to it as lines, and its answers come back as lines."""
+    """A running worker: bytes go to it, and bytes come back."""
 
-    def send(self, line: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """OSError if it has ended."""
 
-    def lines(self) -> Iterator[bytes]:
-        """Its answers, until it ends. Read by one thread. It is stopped at a line that is too long; `wait` says so."""
+    def read(self) -> bytes:
+        """The next of what it has written; nothing when it ends. Called by one thread."""
 
     def finish(self) -> None:
-        """Send no more orders: it removes its leases and ends."""
+        """Send no more: it removes its leases and ends."""
 
     def stop(self) -> None:
         """End it now."""
 
     def wait(self) -> str:
         """Wait for its end; how it ended, such as "status 0"."""
+
+
+class PipeStream:
+    """The pipe of a worker as the stream of a channel, whose end is that of the worker."""
+
+    def __init__(self, pipe: WorkerPipe) -> None:
+        self._pipe, self._lock = pipe, threading.Lock()
+
+    def read(self) -> bytes:
+        if data := self._pipe.read():
+            return data
+        self._pipe.finish()
+        raise PeerGoneError(self._pipe.wait())
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self._pipe.send(data)
+
+    def wake(self) -> None:
+        self._pipe.stop()
+
+    def close(self) -> None:
+        self._pipe.stop()
+        self._pipe.finish()
+        self._pipe.wait()
 
 
 class WorkerPool(Protocol):
@@ -47,7 +74,7 @@ class WorkerPool(Protocol):
     def start(self) -> WorkerPipe:
         """Start a worker, also again after one has ended; ToolError if the node cannot be reached any more.
 
-        Its first order is a `WorkerOrder`.
+        Its first call is "begin".
         """
 
 

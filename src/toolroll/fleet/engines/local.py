@@ -10,14 +10,13 @@ from contextlib import contextmanager, suppress
 from typing import cast
 
 from toolroll.fleet.engines.engine import WorkerPipe
-from toolroll.fleet.lease_orders import MAX_ANSWER_BYTES
 from toolroll.fleet.worker import FrozenPlace
 from toolroll.host.fleet.cgroups import prepare_groups
 from toolroll.host.fleet.frozen import FrozenCopy
 from toolroll.host.runtime.launcher import PIPE, ChildProcess, start_process, wait_for
 
 _END_SECONDS = 30.0
-_MAX_LINE_BYTES = MAX_ANSWER_BYTES + (1 << 20)
+_CHUNK_BYTES = 1 << 18
 WORK = ("fleet", "work")
 """The command that is a worker."""
 
@@ -32,18 +31,16 @@ class ProcessPipe:
         self._process = process
         self._answers = io.BufferedReader(cast("io.RawIOBase", process.stdout))
 
-    def send(self, line: bytes) -> None:
-        rest = memoryview(line)
+    def send(self, data: bytes) -> None:
+        rest = memoryview(data)
         while rest:
             rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
 
-    def lines(self) -> Iterator[bytes]:
-        with self._answers:
-            while line := self._read_line(_MAX_LINE_BYTES):
-                yield line
+    def read(self) -> bytes:
+        return self._answers.read1(_CHUNK_BYTES)
 
     def _read_line(self, most: int) -> bytes:
-        """The next line; nothing at the end. A longer line, which would fill our memory, is the end too."""
+        """The next line of a start; nothing at the end. A longer line, which would fill our memory, is the end too."""
         line = self._answers.readline(most)
         if len(line) < most or line.endswith(b"\n"):
             return line

@@ -387,8 +387,8 @@ def bridge(spec: str, words: list[str]) -> int:
         pipe.finish()
 
     threading.Thread(target=forward, daemon=True).start()
-    for line in pipe.lines():
-        sys.stdout.buffer.write(line)
+    while data := pipe.read():
+        sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     how = pipe.wait()
     if not how.startswith("status 0"):

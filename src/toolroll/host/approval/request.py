@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+import msgspec
+
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.escape import escape_line, escape_text
@@ -29,22 +31,37 @@ class Consent(StrEnum):
     NOT_ASKED = "not asked"  # there is no approver, or it could not ask
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, tag_field="answer", tag="no"):
     """No, for a reason that the model reads."""
 
-    reason: str
+    reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedCall:
+class ChangedCall(msgspec.Struct, frozen=True, tag_field="answer", tag="changed"):
     """Yes, once, to the call with these arguments in place of its own."""
 
-    arguments: Mapping[str, Any]
+    arguments: dict[str, Any]
 
 
-Answer = bool | Literal["once", "session", "always"] | Refusal | ChangedCall
+Grant = Literal["once", "session", "always"]
+GRANTS: tuple[Grant, ...] = ("once", "session", "always")
+Answer = bool | Grant | Refusal | ChangedCall
 """True is "once"; "session" and "always" also agree to later requests with the same key. All else is no."""
+
+
+def read_answer(given: Any, reason: str = "", arguments: Mapping[str, Any] | None = None) -> Answer:
+    """What a person has answered: a word, with a reason or other arguments, or what was sent by msgspec.
+
+    ValueError for what is no answer.
+    """
+    if given == "no":
+        return Refusal(reason)
+    if arguments is not None and given == "once":
+        return ChangedCall(dict(arguments))
+    try:
+        return msgspec.convert(given, Answer)  # type: ignore[no-any-return]  # a union is not a type to mypy
+    except msgspec.ValidationError:
+        raise ValueError(f"There is no answer {given!r}. There are: {', '.join(GRANTS)}, no.") from None
 
 
 class CallChangedError(ToolError):
@@ -57,7 +74,10 @@ class CallChangedError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What the approver is asked: the whole call that would run, and all that it would run."""
+    """What the approver is asked: the whole call that would run, and all that it would run.
+
+    It is sent and read by msgspec as it is, but for `guard`.
+    """
 
     name: str
     effects: Effect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import socket
 import threading
 import time
@@ -11,9 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from toolroll.host.rpc.codecs import Codec, PeerGoneError, RpcDict
+from toolroll.host.rpc.codecs import Codec, PeerGoneError, RpcDict, TooLongError
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError, as_tool_error
 
@@ -91,6 +92,28 @@ class SocketStream:
     def close(self) -> None:
         self.wake()
         self._socket.close()
+
+
+class FileStream:
+    """A `ByteStream` over the input and output of this process."""
+
+    def __init__(self, source: BinaryIO, out: int) -> None:
+        self._source, self._out, self._lock = source, out, threading.Lock()
+
+    def read(self) -> bytes:
+        return self._source.read1(_CHUNK_BYTES)  # type: ignore[attr-defined,no-any-return]  # standard input has it
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        with self._lock:
+            while rest:
+                rest = rest[os.write(self._out, rest) :]
+
+    def wake(self) -> None:
+        """Nothing wakes a thread that reads a pipe: it ends with the other side, or with the process."""
+
+    def close(self) -> None:
+        """They end with the process."""
 
 
 class PendingCall:
@@ -343,9 +366,15 @@ class Channel:
         if self._served.setdefault(id, call) is not call:
             self._reply(id, {"error": {"code": INVALID_REQUEST, "message": f"The call {id!r} is under way."}})
             return
-        self._run_call(partial(self._answer, call, method, message.get("params")))
+        try:
+            self._run_call(partial(self._answer, call, method, message.get("params")))
+        except RuntimeError as error:  # it may have been queued all the same, for an earlier thread
+            if self._served.pop(id, None) is call:
+                self._reply(id, {"error": {"code": FAILED, "message": f"No thread can be started for it: {error}."}})
 
     def _answer(self, call: ServedCall, method: str, params: Any) -> None:
+        if self._served.get(call.id) is not call:
+            return
         try:
             answer: RpcDict = {"result": self._serve(method, params, call)}
         except Exception as error:  # it is given to the caller
@@ -359,8 +388,10 @@ class Channel:
         except PeerGoneError as error:
             if error.memory:
                 raise
-        except (TypeError, ValueError) as error:  # such as characters that JSON has not
-            self.send({"id": id, "error": {"code": FAILED, "message": f"The answer cannot be sent: {error}."}})
+        except (TypeError, ValueError) as error:  # such as a number that JSON has not
+            known = ErrorCode.TOO_LARGE if isinstance(error, TooLongError) else ErrorCode.UNSUPPORTED
+            message = f"The answer cannot be sent: {error}."
+            self.send({"id": id, "error": {"code": FAILED, "message": message, "data": {"code": str(known)}}})
 
 
 def _describe(method: str, error: Exception) -> RpcDict:

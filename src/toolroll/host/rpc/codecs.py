@@ -28,6 +28,10 @@ class PeerGoneError(ConnectionError):
         self.memory = memory
 
 
+class TooLongError(ValueError):
+    """A message is longer than can be sent; the text continues a sentence about it."""
+
+
 class Codec(Protocol):
     """Turns messages into bytes and bytes into messages."""
 
@@ -56,7 +60,7 @@ class LineCodec:
         for line in self.split(data):
             if not line:
                 raise _too_large(self._limit)
-            found = decode_messages(line)
+            found = _decode_line(line)
             self._noise_lines = 0 if found else self._noise_lines + 1
             if self._noise_lines > self._noise:
                 raise _not_protocol(line)
@@ -168,6 +172,19 @@ def decode_messages(text: bytes | str) -> list[RpcDict]:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return []
+    return _messages_in(found)
+
+
+def _decode_line(line: bytes) -> list[RpcDict]:
+    try:
+        return _messages_in(msgspec.json.decode(line))
+    except RecursionError as error:
+        raise PeerGoneError("sent a message that is nested too deeply, and was ended") from error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+
+
+def _messages_in(found: Any) -> list[RpcDict]:
     return [_normalise_error(one) for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
 
 
@@ -197,7 +214,7 @@ def _may_be_header(data: bytearray) -> bool:
 
 def _bounded(body: bytes, limit: int) -> bytes:
     if len(body) > limit:
-        raise ValueError(f"it has {len(body):,} bytes, and {limit:,} can be sent. Ask for less at once")
+        raise TooLongError(f"it has {len(body):,} bytes, and {limit:,} can be sent. Ask for less at once")
     return body
 
 
