@@ -421,6 +421,8 @@ class Profile:
     """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"
     """Which part of a result that is too long is shown."""
+    raises: bool = True
+    """Raise what a tool raises and the model cannot mend; else it is an error result, as all others."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
     commands: str = "native"

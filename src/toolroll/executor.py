@@ -19,7 +19,7 @@ from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
+from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, answer_errors, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
 from toolroll.wording import DialectWording
@@ -59,7 +59,7 @@ class _Chains(dict[View, Proceed]):
 
 
 class Executor:
-    """Runs calls of one set of entries. Errors the model can act on become results; all others are raised."""
+    """Runs calls of one set of entries. Errors become results; the profile says whether those of the system do."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Executor:
         self._observers = observers
         self._wording = wording
         self._hooks = hooks
-        self._around: tuple[Step, ...] = (Authorization(guard), *steps)
+        self._around: tuple[Step, ...] = (Authorization(guard), *steps, *(() if profile.raises else (answer_errors,)))
         self._chains = _Chains(self._around)
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:

@@ -147,3 +147,7 @@ def test_what_an_operator_gets_without_asking():
 
 def test_values_stay_as_they_are():
     assert_values(module)
+
+
+def test_a_command_may_be_one_text():
+    assert Rule("deny", command="git push") == Rule("deny", command=("git", "push"))

@@ -25,6 +25,11 @@ class Rule:
     exact: bool = False
     """No further words may follow."""
 
+    def __post_init__(self) -> None:
+        """Take a command as one text too: its letters would never match."""
+        if isinstance(self.command, str):
+            object.__setattr__(self, "command", tuple(self.command.split()))
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

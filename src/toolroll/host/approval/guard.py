@@ -44,11 +44,20 @@ _CHANGED_CALL: ContextVar[Mapping[str, Any] | None] = ContextVar("_CHANGED_CALL"
 T = TypeVar("T")
 
 
+class StoppedByApproverError(Exception):
+    """The approver of a call raised: this stops the call. `ask_by` raises the cause."""
+
+
 def ask_by(approve: Approver, run: Callable[..., T], *arguments: Any) -> T:
-    """Run a function whose questions this approver answers, where the guard has none of its own."""
+    """Run a function whose questions this approver answers, where the guard has none of its own.
+
+    What the approver raises comes out as it is.
+    """
     before = _CALL_APPROVER.set(approve)
     try:
         return run(*arguments)
+    except StoppedByApproverError as stopped:
+        raise (stopped.__cause__ or stopped) from None
     finally:
         _CALL_APPROVER.reset(before)
 
@@ -201,6 +210,10 @@ class Guard:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:
                 return Consent.NOT_ASKED, f"asking failed ({type(error).__name__})"
+            except Exception as error:
+                if self._approve is None:
+                    raise StoppedByApproverError from error
+                raise
             return self._read_answer(request, answer)
 
     def _read_answer(self, request: ApprovalRequest, answer: Answer) -> tuple[Consent, str]:
