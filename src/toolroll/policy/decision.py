@@ -27,8 +27,8 @@ class Rule:
 
     def __post_init__(self) -> None:
         """Take a command as one text too: its letters would never match."""
-        if isinstance(self.command, str):
-            object.__setattr__(self, "command", tuple(self.command.split()))
+        given: str | tuple[str, ...] = self.command
+        object.__setattr__(self, "command", tuple(given.split()) if isinstance(given, str) else given)
 
 
 @dataclass(frozen=True, slots=True)
