@@ -2,13 +2,15 @@
 
 import json
 import os
+import threading
 import time
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import pytest
 
 from tests.host.http.web import Server, reply
-from toolroll import dialects
+from toolroll import CancelToken, Effect, dialects, tool
 from toolroll.host.lsp.answers import Location, Range
 from toolroll.policy.rules import Policy
 from toolroll.tools.code.hover import About
@@ -232,3 +234,289 @@ def test_a_list_is_sorted_by_type_and_by_date(kit, put, ws):
     os.utime(ws / "d.ts", (0, 0))
     found = [[one["name"] for one in kit.call("list", {"sortBy": by}).wire["data"]["items"]] for by in ("type", "date")]
     assert (found[0], found[1][-1]) == (["b", "a.ts", "d.ts"], "d.ts")
+
+
+@dataclass
+class Counted:
+    """What a tool of one's own has counted, and metadata about it."""
+
+    words: int
+    meta: dict[str, str] = field(default_factory=lambda: {"toolVersion": "1.0.0"})
+
+    def __str__(self):
+        return f"{self.words} words"
+
+
+def test_a_tool_of_one_s_own_has_a_result_of_the_document_s_shape(kit):
+    @tool(Effect.NONE)
+    async def count(text: str, options: dict[str, int] | None = None) -> Counted:
+        """Count words."""
+        return Counted(len(text.split()) + (options or {}).get("more", 0))
+
+    @tool(Effect.NONE)
+    def boom() -> str:
+        """Fail."""
+        raise ValueError("bad input")
+
+    kit.register(count)
+    kit.register(boom)
+    wire = kit.call("count", {"text": "a b", "options": {"more": 2}}).wire
+    assert (wire["success"], wire["data"], wire["metadata"]["toolVersion"]) == (True, {"words": 4}, "1.0.0")
+    wire = kit.call("boom").wire
+    assert (wire["success"], wire["error"]) == (False, "ValueError: bad input")
+    assert {key: wire["metadata"].get(key) for key in ("errorType", "errorCode", "stack")} == {
+        "errorType": "execution",
+        "errorCode": "EXECUTION_FAILED",
+        "stack": None,
+    }
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("boom", "list", "nope", "todoread")]
+    lines = kit.execute_text(calls)["content"].splitlines()[2:]
+    starts = ["❌ boom: ValueError: bad input", "list: ", "❌ nope: Tool not found", "todoread: "]
+    assert [line[: len(start)] for line, start in zip(lines, starts, strict=False)] == starts
+
+
+def test_the_three_tests_of_the_document_about_bash(kit):
+    wire = kit.call("bash", {"command": 'echo "hello world"', "timeout": 5000}).wire
+    assert (wire["success"], wire["data"]["stdout"], wire["data"]["exitCode"]) == (True, "hello world", 0)
+    wire = kit.call("bash", {"command": "sleep 10", "timeout": 200}).wire
+    assert (wire["success"], wire["data"]["timedOut"]) == (True, True)
+    wire = kit.call("bash", {"command": "pwd", "cwd": "/invalid/path"}).wire
+    assert (wire["success"], "Invalid path" in wire["error"]) == (False, True)
+
+
+def test_bash_or_zsh_and_no_other_shell(kit):
+    schema = kit.registry.get("bash").schema["properties"]
+    assert (schema["shell"]["enum"], schema["timeout"]["maximum"]) == (["bash", "zsh"], 30_000)
+    assert kit.call("bash", {"command": "echo ${BASH_VERSION:+bash}", "shell": "bash"}).wire["data"]["stdout"] == "bash"
+    assert kit.call("bash", {"command": "true", "shell": "fish"}).wire["metadata"]["errorType"] == "validation"
+
+
+def test_a_call_is_cancelled_while_it_runs(kit):
+    token = CancelToken()
+    timer = threading.Timer(0.3, token.cancel)
+    timer.start()
+    wire = kit.call("bash", {"command": "sleep 25"}, token=token).wire
+    timer.join()
+    assert (wire["success"], "cancelled" in wire["error"]) == (False, True)
+
+
+def test_the_first_occurrence_is_replaced_or_all(kit, put, ws):
+    put({"a.txt": "one one one\n"})
+    edit = {"filePath": "a.txt", "oldString": "one", "newString": "two", "createBackup": False}
+    assert kit.call("edit", edit).wire["data"]["replacementsMade"] == 1
+    assert (ws / "a.txt").read_text() == "two one one\n"
+    assert kit.call("edit", edit | {"replaceAll": True}).wire["data"]["replacementsMade"] == 2
+    assert (ws / "a.txt").read_text() == "two two two\n"
+
+
+@pytest.mark.parametrize(("codec", "given"), [("latin-1", {"encoding": "latin-1"}), ("utf-16", {}), ("utf-8-sig", {})])
+def test_an_edit_keeps_the_encoding(kit, put, ws, codec, given):
+    put({"a.txt": "caf\u00e9\n".encode(codec)})
+    edit = {"filePath": "a.txt", "oldString": "\u00e9", "newString": "\u00fc", "createBackup": False}
+    assert kit.call("edit", edit | given).ok
+    assert (ws / "a.txt").read_bytes() == "caf\u00fc\n".encode(codec)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        ({"pattern": r"need\w+"}, ["a.txt:2", "d/b.ts:1", "d/c.md:1"]),
+        ({"pattern": "need", "include": "*.{ts,md}"}, ["d/b.ts:1", "d/c.md:1"]),
+        ({"pattern": "need", "exclude": "*.md"}, ["a.txt:2", "d/b.ts:1"]),
+        ({"pattern": "need", "recursive": False}, ["a.txt:2"]),
+        ({"pattern": "need", "path": "d/b.ts"}, ["d/b.ts:1"]),
+    ],
+)
+def test_grep_filters(kit, put, arguments, places):
+    put({"a.txt": "x\nneedle\n", "d/b.ts": "needle\n", "d/c.md": "needle\n"})
+    data = kit.call("grep", arguments).wire["data"]
+    assert sorted(f"{one['path']}:{one['line']}" for one in data["matches"]) == places
+    few = kit.call("grep", arguments | {"maxResults": 1}).wire["data"]
+    assert (few["totalMatches"], few["allMatches"]) == (1, len(places))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content"),
+    [
+        ({}, "one\ntwo\nthree\n"),
+        ({"startLine": 2}, "two\nthree"),
+        ({"startLine": 2, "endLine": 2}, "two"),
+        ({"maxLines": 1}, "one"),
+    ],
+)
+def test_parts_of_a_file(kit, put, arguments, content):
+    put({"a.txt": "one\ntwo\nthree\n"})
+    assert kit.call("read", {"filePath": "a.txt", **arguments}).wire["data"]["content"] == content
+
+
+def test_read_refuses_binary_and_large_files_and_other_types(kit, put):
+    put({"a.txt": b"\0\1\2", "b.txt": "x" * (10 * 1024 * 1024 + 1), "c.exe": "x", "d.css": "x", "e.tsx": "x", "f": "x"})
+    put({"g.txt": "caf\u00e9".encode("latin-1")})
+    errors = {
+        name: kit.call("read", {"filePath": name}).wire.get("error", "")
+        for name in ("a.txt", "b.txt", "c.exe", "d.css")
+    }
+    words = {"a.txt": "binary", "b.txt": "10485760", "c.exe": "Access denied", "d.css": "Access denied"}
+    assert {name: words[name] in error for name, error in errors.items()} == dict.fromkeys(words, True), errors
+    assert [kit.call("read", {"filePath": name}).ok for name in ("e.tsx", "f")] == [True, True]
+    assert kit.call("read", {"filePath": "g.txt", "encoding": "latin-1"}).wire["data"]["content"] == "caf\u00e9"
+
+
+def test_a_write_protects_what_is_there_and_has_mode_and_encoding(kit, put, ws):
+    put({"a.txt": "old"})
+    refused = kit.call("write", {"filePath": "a.txt", "content": "new"}).wire
+    assert (refused["success"], "overwrite" in refused["error"], (ws / "a.txt").read_text()) == (False, True, "old")
+    assert kit.call("write", {"filePath": "a.txt", "content": "new", "overwrite": True}).ok
+    assert kit.call("write", {"filePath": "x/y.txt", "content": "\u00e9", "encoding": "latin-1", "mode": "0600"}).ok
+    assert ((ws / "x/y.txt").read_bytes(), (ws / "x/y.txt").stat().st_mode & 0o777) == (b"\xe9", 0o600)
+    large = kit.call("write", {"filePath": "b.txt", "content": "x" * (10 * 1024 * 1024 + 1)}).wire
+    assert (large["success"], (ws / "b.txt").exists()) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({}, ["a.txt", "d"]),
+        ({"showHidden": True}, [".h", "a.txt", "d"]),
+        ({"recursive": True, "maxDepth": 1}, ["a.txt", "d"]),
+        ({"recursive": True, "maxDepth": 2}, ["a.txt", "d", "b.ts", "e"]),
+        ({"recursive": True}, ["a.txt", "d", "b.ts", "e", "c.md"]),
+    ],
+)
+def test_a_list_goes_as_deep_as_it_should(kit, put, arguments, names):
+    put({"a.txt": "", ".h": "", "d/b.ts": "", "d/e/c.md": ""})
+    assert sorted(one["name"] for one in kit.call("list", arguments).wire["data"]["items"]) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [
+        ({"pattern": "**/*.ts"}, ["a.ts", "d/b.ts"]),
+        ({"pattern": "d/**/*.ts"}, ["d/b.ts"]),
+        ({"pattern": "**/*", "ignore": ["*.md", "d/*.ts"]}, ["a.ts"]),
+        ({"pattern": "**/*", "sortBy": "name"}, ["a.ts", "d/b.ts", "c.md"]),
+        ({"pattern": "**/*", "sortBy": "modified"}, ["d/b.ts", "a.ts", "c.md"]),
+        ({"pattern": "d*", "includeDirs": True}, ["d"]),
+    ],
+)
+def test_glob_ignores_sorts_and_includes_folders(kit, put, ws, arguments, paths):
+    put({"a.ts": "", "d/b.ts": "", "c.md": ""})
+    for age, name in enumerate(["d/b.ts", "a.ts", "c.md"]):
+        os.utime(ws / name, (1_000_000 - age, 1_000_000 - age))
+    found = [one["path"] for one in kit.call("glob", arguments).wire["data"]["files"]]
+    assert found == paths
+    assert kit.registry.get("glob").schema["properties"]["maxResults"]["default"] == 1000
+
+
+def test_a_bulk_edit_by_word_case_and_expression(kit, put, ws):
+    put({"a.txt": "Cat cat concat\n", "b.txt": "CAT\n", "c.py": "cat\n", "d/e.txt": "cat\n"})
+    words = {"pattern": "*.txt", "find": "cat", "replace": "dog", "exclude": ["d/**"]}
+    look = kit.call("multiedit", words | {"wholeWord": True, "caseSensitive": False, "preview": True}).wire["data"]
+    assert (look["totalReplacements"], (ws / "b.txt").read_text()) == (3, "CAT\n")
+    assert kit.call("multiedit", words | {"find": r"\bc(at)\b", "replace": "b$1", "regex": True}).ok
+    assert [(ws / name).read_text() for name in ("a.txt", "c.py", "d/e.txt")] == ["Cat bat concat\n", "cat\n", "cat\n"]
+
+
+PATCH = "--- a/d/a.txt\n+++ b/d/a.txt\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n"
+
+
+def test_a_patch_is_validated_applied_reversed_and_stripped(kit, put, ws):
+    put({"d/a.txt": "one\ntwo\n"})
+    data = kit.call("patch", {"patch": PATCH, "validateOnly": True}).wire["data"]
+    assert (data["validated"], data["applied"], (ws / "d/a.txt").read_text()) == (True, False, "one\ntwo\n")
+    data = kit.call("patch", {"patch": PATCH}).wire["data"]
+    assert (data["applied"], (ws / "d/a.txt").read_text()) == (True, "ONE\ntwo\n")
+    assert [(ws / name).read_text() for name in data["backups"]] == ["one\ntwo\n"]
+    assert kit.call("patch", {"patch": PATCH, "reverse": True, "createBackup": False}).ok
+    assert (ws / "d/a.txt").read_text() == "one\ntwo\n"
+    assert kit.call("patch", {"patch": PATCH, "path": "d", "strip": 2, "createBackup": False}).ok
+    assert (ws / "d/a.txt").read_text() == "ONE\ntwo\n"
+
+
+def test_todos_are_filtered_and_counted(kit):
+    todos = [("a", "completed", "high"), ("b", "in-progress", "low"), ("c", "pending", "high")]
+    keys = "content", "status", "priority"
+    kit.call("todowrite", {"todos": [dict(zip(keys, one, strict=True)) for one in todos]})
+    data = kit.call("todoread", {"priority": "high"}).wire["data"]
+    assert [one["content"] for one in data["todos"]] == ["a", "c"]
+    assert [one["content"] for one in kit.call("todoread", {"status": "in_progress"}).wire["data"]["todos"]] == ["b"]
+    assert round(kit.call("todoread", {}).wire["data"]["progress"]) == 33
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/usr/x.txt", "/proc/1/x.md", "/root/.x.txt", "../x.txt", "d/../../x.txt"]
+)
+def test_restricted_areas_are_denied(kit, path):
+    wire = kit.call("read", {"filePath": path}).wire
+    assert (wire["error"].startswith("Access denied"), wire["metadata"]["errorType"]) == (True, "security")
+
+
+def test_errors_have_five_types_and_four_codes(kit, put):
+    put({"a.txt": "x"})
+
+    @tool(Effect.NONE)
+    def late() -> str:
+        """Take too long."""
+        raise TimeoutError("too late")
+
+    @tool(Effect.NONE)
+    def lost() -> str:
+        """Lose the connection."""
+        raise ConnectionError("no network")
+
+    kit.register(late)
+    kit.register(lost)
+    calls = [("read", {}), ("read", {"filePath": "/x"}), ("read", {"filePath": "b.txt"}), ("late", {}), ("lost", {})]
+    told = [kit.call(*one).wire["metadata"] for one in calls]
+    assert [(one["errorType"], one["errorCode"]) for one in told] == [
+        ("validation", "INVALID_PARAMETER"),
+        ("security", "ACCESS_DENIED"),
+        ("execution", "EXECUTION_FAILED"),
+        ("timeout", "EXECUTION_TIMEOUT"),
+        ("system", "EXECUTION_FAILED"),
+    ]
+
+
+def test_an_answer_is_never_older_than_the_file(kit, put):
+    put({"a.txt": "one\n"})
+    calls = [("read", {"filePath": "a.txt"}), ("grep", {"pattern": "one|two"}), ("list", {})]
+    before = [kit.call(*one).wire["data"] for one in calls]
+    put({"a.txt": "two\n", "b.txt": ""})
+    after = [kit.call(*one).wire["data"] for one in calls]
+    assert (before[0]["content"], after[0]["content"]) == ("one\n", "two\n")
+    assert (before[1]["matches"][0]["text"], after[1]["matches"][0]["text"]) == ("one", "two")
+    assert (before[2]["totalCount"], after[2]["totalCount"]) == (1, 2)
+
+
+def test_three_tools_run_at_once(kit):
+    assert kit.limits.concurrency == 3
+    running, most, lock, start = [], [], threading.Lock(), threading.Barrier(3, timeout=20)
+
+    @tool(Effect.NONE)
+    def busy(number: int) -> str:
+        """Be busy."""
+        with lock:
+            running.append(number)
+            most.append(len(running))
+        if number < 3:
+            start.wait()  # three are here together
+        with lock:
+            running.remove(number)
+        return "done"
+
+    kit.register(busy)
+    kit.execute([{"id": "x", "function": {"name": "busy", "arguments": json.dumps({"number": n})}} for n in range(7)])
+    assert (len(most), max(most)) == (7, 3)
+
+
+def test_definitions_have_openai_s_shape_with_the_required_parameters(kit):
+    definition = next(one for one in kit.definitions("openai") if one["function"]["name"] == "edit")
+    assert (definition["type"], definition["function"]["parameters"]["required"]) == (
+        "function",
+        ["filePath", "oldString", "newString"],
+    )
+
+
+def test_todos_of_a_session_last(open_kit):
+    open_kit("fosscode", session="s1").call("todowrite", {"todos": [{"content": "a"}]})
+    assert open_kit("fosscode", session="s1").call("todoread").wire["data"]["totalTodos"] == 1
