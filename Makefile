@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons clients toolchains stories adapters ray setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons soak clients toolchains stories adapters ray setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -77,6 +77,9 @@ test-pythons: ## run every check on the oldest and on the newest Python of this 
 		echo "Python $${one%%:*}"; \
 		$(MAKE) test VENV=.venv-$${one%%:*} PYTHON=$${one#*:}; \
 	done
+
+soak: $(VENV)/.dev-stamp ## run what is long: every form of the git tool against a hostile repository, thousands of random commands
+	$(BIN)/pytest -n 2 -m soak -rs --timeout 1800
 
 clients: $(VENV)/.dev-stamp ## run the real clients (Claude Code, Codex, opencode, Gemini CLI) against a scripted model
 	$(BIN)/python -m tests.npm.node tests/clients/npm/*.json

@@ -1,4 +1,7 @@
-"""No program that a repository names runs outside the confinement, whatever form of the git tool is called."""
+"""No program that a repository names is run, whatever form of the git tool is called.
+
+A shell is there for a remote that is a folder; also there no marker appears, neither in the workspace nor outside.
+"""
 
 import os
 import re
@@ -48,6 +51,14 @@ MORE = """
     event = pre-commit
 [filter "y"] process = MARKER
 [credential "https://localhost"] helper = !MARKER
+[imap] tunnel = MARKER
+[sendemail] smtpServer = MARKER
+[instaweb] httpd = MARKER
+[init] templateDir = ../template
+[url "ext::MARKER "] insteadOf = evil:
+[remote "rewritten"] url = evil:x
+[remote "outside"] url = ext::MARKER x
+[branch "b1"] mergeOptions = -s MARKER
 """
 HOOKS = [
     "applypatch-msg",
@@ -90,14 +101,24 @@ CALLS = [
     "revert ref=HEAD", "revert ref=other", "revert sub=skip", "revert ref=other", "revert sub=abort",
     "revert ref=other", "resolve sub=theirs", "revert sub=continue",
     "fetch remote=far", "pull remote=far ref=main", "pull sub=rebase remote=far ref=main",
-    "! fetch remote=legacy", "! fetch remote=foreign", "push remote=far name=main", "push sub=delete remote=far name=w",
+    "! fetch remote=legacy", "! fetch remote=foreign", "! fetch remote=branches", "! fetch remote=rewritten",
+    "! push remote=outside name=main", "push remote=far name=main", "push sub=delete remote=far name=w",
     "PLANT rebase", "! rebase sub=continue", "! rebase sub=skip", "! rebase sub=abort", "PLANT pick",
     "! cherry-pick sub=continue", "! cherry-pick sub=skip", "! cherry-pick sub=abort",
 ]  # fmt: skip
 
+# One call of each kind: what is run in each test run. The whole list is for `make soak`.
+QUICK = [
+    "status", "diff", "! add files=a.x", "add files=plain", "commit message=m", "stash sub=save", "stash sub=pop",
+    "stash sub=save", "branch sub=create name=b1", "branch sub=switch name=b1", "branch sub=switch name=main",
+    "merge ref=other", "resolve sub=theirs", "merge sub=continue", "fetch remote=far", "push remote=far name=main",
+    "! fetch remote=rewritten", "PLANT rebase", "! rebase sub=continue",
+]  # fmt: skip
+
 PLAIN = (
     "status", "diff --ext-diff", "diff --no-ext-diff", "-c commit.gpgSign=false commit -a -m m", "commit -m n",
-    "fetch far", "push far HEAD:x", "fetch legacy", "fetch foreign", "merge -s x other", "add a.y", "-p log",
+    "fetch far", "push far HEAD:x", "fetch legacy", "fetch foreign", "fetch branches",
+    "-c protocol.ext.allow=always fetch rewritten", "merge -s x other", "add a.y", "-p log",
     "reset --hard", "-c commit.gpgSign=false -c merge.verifySignatures=false merge other", "checkout -f other",
 )  # fmt: skip
 EXPECTED = [
@@ -109,6 +130,7 @@ EXPECTED = [
     "far-pre-receive",
     "filter-x-clean",
     "filter-x-smudge",
+    "branches",
     "legacy",
     "more",
     "of-the-working-tree",
@@ -153,6 +175,31 @@ def begin(folder):
     change(folder, "changed")
 
 
+def begin_in(ws, where):
+    """That repository at the top of the workspace, further down, as a submodule, or as a linked working tree."""
+    folder = ws / where
+    if where != "tree":
+        begin(folder)
+    if where == "sub":
+        run(ws, "init", "-q", "--template=")
+        run(ws, "submodule", "add", "-q", f"{folder}/.git", "sub")
+        run(ws, "submodule", "absorbgitdirs")
+    if where == "tree":
+        begin(ws / "origin")
+        run(ws / "origin", "checkout", "-q", "-f", "--detach")
+        run(ws / "origin", "worktree", "add", "-q", "../tree", "main")
+        shutil.copytree(ws / "origin/far", folder / "far")
+        run(folder, "submodule", "update", "-q", "--init")
+        change(folder, "changed")
+    return folder
+
+
+def own_folders(folder):
+    """Where a working tree keeps its own files, and where those that all of them share are."""
+    names = run(folder, "rev-parse", "--absolute-git-dir", "--git-common-dir").split("\n")
+    return folder / names[0], (folder / names[1]).resolve()
+
+
 def change(folder, content):
     for name in ("a.x", "a.y", "plain"):
         (folder / name).write_text(f"{content}\n")
@@ -175,7 +222,7 @@ def program(folder, name):
 
 def make_hostile(folder):
     """Put a program of its own behind every setting that names one, and every file that git runs or reads commands of."""
-    own = folder / ".git"
+    own, common = own_folders(folder)
     keys = subprocess.run(["git", "help", "--config"], check=True, capture_output=True, text=True).stdout.split()
     keys = [key for key in keys if PROGRAM_KEY.search(key) and not DATA_KEY.search(key)]
     assert {"core.fsmonitor", "filter.<driver>.clean", "remote.<name>.uploadpack", "core.alternateRefsCommand"} < set(
@@ -194,28 +241,31 @@ def make_hostile(folder):
         behind = "; git upload-pack" if last == "uploadpack" else "; git receive-pack" if last == "receivepack" else ""
         text += f'[{title}] {last} = "{shell}{program(folder, key)}{behind}"\n'
     (folder / "evil.cfg").write_text(f'[diff "y"] textconv = {program(folder, "included")}\n')
-    with open(own / "config", "a") as file:
+    with open(common / "config", "a") as file:
         file.write(f'[remote "far"]\nurl = ./far\nfetch = +refs/heads/*:refs/remotes/far/*\n{text}')
-    for repository in (own, own / "modules/sub", folder / "far"):
+    for name, repository in {"-git": common, "sub": own / "modules/sub", "far": folder / "far"}.items():
         for hook in HOOKS:
             (repository / "hooks").mkdir(exist_ok=True)
-            shutil.copy(program(folder, f"{repository.name}-{hook}"), repository / "hooks" / hook)
+            shutil.copy(program(folder, f"{name}-{hook}"), repository / "hooks" / hook)
     for repository in (own / "modules/sub", folder / "far"):
         with open(repository / "config", "a") as file:
             for key in ("fsmonitor", "alternateRefsCommand", "sshCommand"):
                 file.write(f"[core] {key} = {program(folder, f'{repository.name}-{key}')}\n")
-    (folder / "far/objects/info/alternates").write_text(f"{own}/objects\n")
+    (folder / "far/objects/info/alternates").write_text(f"{common}/objects\n")
     (own / "config.worktree").write_text(f"[core] fsmonitor = {program(folder, 'of the working tree')}\n")
-    (own / "info").mkdir(exist_ok=True)
-    (own / "info/attributes").write_text("*.x filter=x diff=x merge=x\n*.y filter=y diff=y\n")
-    (own / "info/exclude").write_text("programs\ntraces\nevil.cfg\nfar\n")
-    (own / "remotes").mkdir()
-    (own / "remotes/legacy").write_text(f"URL: ext::{program(folder, 'legacy')}\nPull: main\n")
+    (common / "info").mkdir(exist_ok=True)
+    (common / "info/attributes").write_text("*.x filter=x diff=x merge=x\n*.y filter=y diff=y\n")
+    (common / "info/exclude").write_text("programs\ntraces\nevil.cfg\nfar\ntemplate\n")
+    for name, text in {"remotes/legacy": "URL: ext::{}\nPull: main\n", "branches/branches": "ext::{}\n"}.items():
+        (common / name).parent.mkdir(exist_ok=True)
+        (common / name).write_text(text.format(program(folder, os.path.basename(name))))
+    (folder / "template/hooks").mkdir(parents=True)
+    shutil.copy(program(folder, "template"), folder / "template/hooks/post-checkout")
 
 
 def plant(folder, what):
     """A rebase or cherry-pick that nobody began."""
-    own, line = folder / ".git", f"exec {program(folder, f'exec of {what}')}\n"
+    own, line = own_folders(folder)[0], f"exec {program(folder, f'exec of {what}')}\n"
     head = (own / "HEAD").read_text()
     if what == "pick":
         files = {"sequencer/todo": line, "sequencer/head": head, "sequencer/opts": "[options] strategy = x\n"}
@@ -229,8 +279,8 @@ def plant(folder, what):
 
 def settings(folder):
     """What makes git run programs or look elsewhere."""
-    names = "config", "config.worktree", "hooks/*", "info/*", "objects/info/*", "remotes/*"
-    own = [folder / ".git", *(folder / ".git/modules").glob("*")]
+    names = "config", "config.worktree", "hooks/*", "info/*", "objects/info/*", "remotes/*", "branches/*"
+    own = [*own_folders(folder), *(own_folders(folder)[0] / "modules").glob("*")]
     return {str(path): path.read_bytes() for one in own for name in names for path in one.glob(name)}
 
 
@@ -247,17 +297,20 @@ def test_programs_of_the_repository_run_by_plain_git(tmp_path):
     assert ran >= set(EXPECTED), sorted(set(EXPECTED) - ran)
 
 
-@pytest.mark.parametrize("where", ["", pytest.param("nested", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("sandbox", ["landlock", *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
-def test_no_form_of_the_git_tool_runs_a_program_of_the_repository(open_kit, ws, sandbox, where):
+PLACES = ["", "nested", "sub", "tree"]
+WHOLE = [(sandbox, where) for sandbox in ("landlock", "bubblewrap", "none") for where in PLACES]
+FORMS = [("landlock", "", QUICK), *(pytest.param(*one, CALLS, marks=pytest.mark.soak) for one in WHOLE)]
+
+
+@pytest.mark.parametrize(("sandbox", "where", "calls"), FORMS)
+def test_no_form_of_the_git_tool_runs_a_program_of_the_repository(open_kit, ws, sandbox, where, calls):
     if not any(one.tier == sandbox and one.works for one in probe_tiers()):
         pytest.skip(f"no {sandbox} here")
-    folder = ws / where
-    begin(folder)
+    folder = begin_in(ws, where)
     make_hostile(folder)
     forms, before = set(), settings(folder)
     kit = open_kit(policy=Policy(sandbox=sandbox, allow_destructive=True))
-    for number, text in enumerate(CALLS):
+    for number, text in enumerate(calls):
         refused, (action, *more) = text.startswith("!"), text.removeprefix("!").split()
         if action == "PLANT":
             plant(folder, more[0])
@@ -275,16 +328,16 @@ def test_no_form_of_the_git_tool_runs_a_program_of_the_repository(open_kit, ws, 
         forms.add((action, given.get("sub", "list")))
         ran = [path.name for one in traces(folder) for path in one.iterdir()]
         assert ran == [], arguments
-    assert forms >= {form for form in PLANS if form[0] != "worktree" or not where}
+    assert calls is QUICK or forms >= {form for form in PLANS if form[0] != "worktree" or not where}
     assert settings(folder) == before
 
 
 @pytest.mark.parametrize(
-    "tool", ["tests", *(pytest.param(one, marks=pytest.mark.slow) for one in ("lint", "diagnostics"))]
+    "tool", ["tests", *(pytest.param(one, marks=pytest.mark.soak) for one in ("lint", "diagnostics"))]
 )
-def test_other_tools_run_such_programs_in_the_sandbox_only(open_kit, ws, tmp_path, confined, tool):
+def test_no_other_tool_runs_such_a_program(open_kit, ws, confined, tool):
     begin(ws)
     make_hostile(ws)
     (ws / "test_it.py").write_text("def test_it(): pass\n")
     open_kit(policy=Policy(sandbox=confined)).call(tool, {})
-    assert list((tmp_path / "outside").iterdir()) == []
+    assert [path.name for one in traces(ws) for path in one.iterdir()] == []

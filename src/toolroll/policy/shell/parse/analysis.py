@@ -90,7 +90,10 @@ def _text(result: Analysis, text: str, where: str | None, owner: str | None, dep
         result.found.append(FoundItem(UnclearPart(text, "shells are nested too deeply in it"), owner))
         return
     read = read_text(text, where)
-    result.plain = result.plain and not read.trouble and _agree(text, read)
+    commands = _read_plain(text)
+    found = [_shape(one.item.words) for one in read.found if isinstance(one.item, SimpleCommand)]
+    agree = commands is not None and found == [_shape(words) for words in commands]
+    result.plain = result.plain and not read.trouble and agree
     if read.trouble:
         result.found.append(FoundItem(UnclearPart(text, read.trouble), owner))
     for name in read.functions:
@@ -101,6 +104,11 @@ def _text(result: Analysis, text: str, where: str | None, owner: str | None, dep
             _simple(result, one.item, holder, depth, 0)
         else:
             result.found.append(FoundItem(one.item, holder))
+    if commands is not None and not agree and not read.trouble:
+        known = [[text for text, _ in words] for words in found]
+        for words in commands:  # the grammar takes some lines for words of the one before
+            if (texts := [word.text for word in words]) not in known:
+                _simple(result, SimpleCommand(words, " ".join(texts), None), owner, depth, 0)
 
 
 def _simple(result: Analysis, command: SimpleCommand, owner: str | None, depth: int, chain: int) -> None:
@@ -124,16 +132,12 @@ def _simple(result: Analysis, command: SimpleCommand, owner: str | None, depth: 
             _text(result, text, command.where, owner, depth + 1)
 
 
-def _agree(text: str, read: ShellText) -> bool:
-    """Whether the plain reader finds the same commands."""
+def _read_plain(text: str) -> list[tuple[Word, ...]] | None:
+    """The commands that the plain reader finds; None where it cannot read the text."""
     prepared = _prepare(text)
     if any(here.body and not here.quoted and re.search(r"[$`\\]", here.body) for here in prepared.here.values()):
-        return False
-    commands = read_plain(prepared.code)
-    if commands is None:
-        return False
-    found = [_shape(one.item.words) for one in read.found if isinstance(one.item, SimpleCommand)]
-    return found == [_shape(words) for words in commands]
+        return None
+    return read_plain(prepared.code)
 
 
 def _prepare(text: str) -> PreparedText:
@@ -296,6 +300,8 @@ class _Walk(Decoder):
             if text.startswith("`") and "\\" in text:
                 inner = re.sub(r"\\([`\\$])", r"\1", text[1:-1])
                 self.nested(inner).run()
+            elif text.startswith("$(") and _UNPREPARED.search(text):
+                self.nested(text[2:-1]).run()
             else:
                 self.children(node)
 
@@ -450,6 +456,8 @@ def _parts(node: Node) -> list[Node]:
     return [child for child in node.children if child.type != "comment"]
 
 
+# What `prepare` takes out of a text, and leaves in its double quotes and expansions.
+_UNPREPARED = re.compile(r"<<<|(?<![\w-])(?:!|time|coproc)\s")
 PATTERN = re.compile(r"\$\{[!#]?\w+(?:\[[^\]]*\])?[#%^,/@]")
 WORDS = names("word number string raw_string ansi_c_string concatenation simple_expansion expansion")
 OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-"})

@@ -357,7 +357,7 @@ def piped_text(command: SimpleCommand) -> str | None:
         return None
     if words == ("cat",):
         return command.stdin
-    if words[0] == "echo" and not (words[1:] and words[1].startswith("-")) and "\\" not in command.text:
+    if words[0] == "echo" and not (words[1:] and words[1].startswith("-")):
         return " ".join(words[1:])
     if words[0] == "printf" and len(words) == 2 and "%" not in words[1]:
         return words[1].replace("\\n", "\n")
