@@ -13,10 +13,10 @@ from typing import Any, Literal, get_args
 
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
-from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.result import ErrorCode, Result, Suggestion, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
 from toolroll.schema.param import OWN, Param, find_fault, from_zero, is_required, milliseconds, shown_schema
-from toolroll.spellings import read_arguments
+from toolroll.spellings import STANDS_FOR, read_arguments
 from toolroll.text.truncate import Keep
 from toolroll.tool import Metadata, Tool
 
@@ -68,6 +68,10 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+CommandReader = Callable[[Mapping[str, Any], str], Suggestion | None]
+"""The call of another tool that bound arguments stand for, given the folder that the shell is in."""
+
+
 class View:
     """A tool as a dialect shows it: required parameters and those in `params`; others keep their default."""
 
@@ -90,8 +94,11 @@ class View:
         also: Effect = Effect.NONE,
         aliases: Mapping[str, str] | None = None,
         unused: Mapping[str, Param] | None = None,
+        stands_for: tuple[str, CommandReader] | None = None,
     ) -> None:
-        """`also`: effects that the dialect's document counts it to besides its own, for the modes.
+        """`stands_for`: a word in commands that may be a call of another tool, and what reads them as that.
+
+        `also`: effects that the dialect's document counts it to besides its own, for the modes.
 
         `aliases` are second names of shown parameters. `unused` parameters are shown and checked, then dropped.
 
@@ -108,6 +115,7 @@ class View:
         self.text = text
         self.data = data
         self.effects = tool.effects | also
+        self.command_reader = stands_for
         self._shown = self._choose(params or {})
         self._aliases = dict(aliases or {})
         self._unused = {name: (Parameter(name, {}, False), look) for name, look in (unused or {}).items()}
@@ -126,6 +134,7 @@ class View:
         view.schema = tool.schema or view.schema
         if tool.module.startswith(_OWN_TOOLS):
             view._read = partial(read_arguments, tool.name)
+            view.command_reader = STANDS_FOR.get(tool.name)
             view._bindable = frozenset(one.name for one in tool.parameters)
         return view
 
@@ -263,6 +272,10 @@ class View:
             return None
         pairs = ((names[own], value) for own, value in arguments.items())
         return {name: look.encode(value) if look.encode else value for (name, look), value in pairs}
+
+    def may_stand_for_another(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether these arguments of the tool may be a command that is a call of another tool."""
+        return self.command_reader is not None and self.command_reader[0] in str(arguments.get("command", ""))
 
     def names(self) -> dict[str, str]:
         """The tool's own parameter names, and what they are called here."""

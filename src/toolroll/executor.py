@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -165,6 +166,8 @@ class Executor:
                 call.arguments, _ = entry.checker.check(changed, call.name)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
+            if view.may_stand_for_another(bound) and (meant := self._read_command(view, bound, ctx)):
+                return self._run_meant(meant, coerced, ctx)
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except CallChangedError as changed:
@@ -177,11 +180,21 @@ class Executor:
             result = self._failure(failed, view, bound, call)
         if coerced:
             result.meta["coerced"] = coerced
-        if ctx.auto_run:
-            result.text = f"{result.text}\n{note(ctx.auto_run)}"
-            result.meta["auto_run"] = ctx.auto_run
-        if call.changes or call.notes:
-            _add_changes(result, call)
+        return _add_notes(result, ctx)
+
+    def _read_command(self, view: View, bound: Mapping[str, Any], ctx: Context) -> Suggestion | None:
+        """The call of another tool, if the model has that, which a command is instead of one for a shell."""
+        shell = ctx.shell.memory.get(ctx.session, bound.get("session", ""))
+        folder = bound.get("cwd") or (os.path.join(ctx.files.root.path, shell.cwd) if shell else "")
+        meant = view.command_reader[1](bound, folder) if view.command_reader else None
+        return meant and self._wording(ctx.call.tools).suggestion(meant)
+
+    def _run_meant(self, meant: Suggestion, coerced: list[str], ctx: Context) -> Result:
+        """Run the call that another one stands for: it is checked and judged as what it is."""
+        notes = [*coerced, f"{ctx.call.name} read as {meant.name}"]
+        ctx.call.name = meant.name
+        result = self._run(dict(meant.arguments), ctx)
+        result.meta["coerced"] = [*notes, *result.meta.get("coerced", ())]
         return result
 
     def _run_changed(self, arguments: Mapping[str, Any], ctx: Context) -> Result:
@@ -285,6 +298,15 @@ def _shorten(result: Result, most_chars: int, framed: int, render_less: Callable
     less.meta.pop("shorter", None)
     result.text = less.text + result.text[framed:]
     result.data, result.error, result.meta = less.data, less.error, result.meta | less.meta
+
+
+def _add_notes(result: Result, ctx: Context) -> Result:
+    if ctx.auto_run:
+        result.text = f"{result.text}\n{note(ctx.auto_run)}"
+        result.meta["auto_run"] = ctx.auto_run
+    if ctx.call.changes or ctx.call.notes:
+        _add_changes(result, ctx.call)
+    return result
 
 
 def _add_changes(result: Result, call: Call) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolroll.result import Suggestion
 
 Reading = Callable[[Any], Mapping[str, Any] | None]
 """A parameter's value as parameters of our own; None when it has no clear meaning."""
@@ -314,6 +317,16 @@ def _redirect_git(given: Mapping[str, Any]) -> None:
 
 
 _REDIRECTS: dict[str, Callable[[Mapping[str, Any]], None]] = {"git": _redirect_git}
+
+
+def _patch_command(arguments: Mapping[str, Any], folder: str) -> Suggestion | None:
+    from toolroll.text.patch.command import read_patch_command
+
+    return read_patch_command(arguments, folder)
+
+
+STANDS_FOR = {"bash": ("apply", _patch_command)}
+"""A word in the command of a tool, and how such a command is read as a call of another tool."""
 # Other harnesses' names of our tools, with the arguments that such a name stands for.
 _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     **dict.fromkeys(("readfile", "viewfile", "view", "openfile", "cat", "viewimage", "viewlinerange"), ("read", {})),

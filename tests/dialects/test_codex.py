@@ -60,6 +60,36 @@ def test_a_patch_tells_what_it_did_to_which_file(call, put, ws):
     )
 
 
+ADD = "*** Begin Patch\n*** Add File: n.txt\n+hi\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "made"),
+    [
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{ADD}\nEOF"}, "n.txt"),
+        ("exec_command", {"cmd": f"cd sub && apply_patch <<'EOF'\n{ADD}\nEOF"}, "sub/n.txt"),
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{ADD}\nEOF", "workdir": "sub"}, "sub/n.txt"),
+        ("shell", {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ADD}\nEOF"]}, "n.txt"),
+        ("shell", {"command": ["apply_patch", ADD]}, "n.txt"),
+    ],
+)
+def test_a_patch_as_a_command_is_applied_and_recorded(open_kit, put, ws, name, arguments, made):
+    put({"sub/a.txt": ""})
+    with open_kit("codex") as kit:
+        applied = kit.call(name, arguments)
+        assert applied.text == f"Success. Updated the following files:\nA {made}"
+        assert f"{name} read as apply_patch" in applied.meta["coerced"]
+        assert (ws / made).read_text() == "hi\n"
+        kit.undo()
+    assert not (ws / made).exists()
+
+
+def test_a_patch_as_a_command_that_is_cut_off_writes_nothing(call, ws):
+    cut = call("exec_command", cmd=f"apply_patch <<'EOF'\n{ADD[:40]}")
+    assert "cut off" in cut.text
+    assert list(ws.iterdir()) == []
+
+
 def test_a_patch_needs_no_read_after_a_command(call, put, ws):
     put({"a.txt": "one\ntwo\n"})
     update = "*** Begin Patch\n*** Update File: a.txt\n@@\n-{}\n+{}\n*** End Patch"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, milliseconds
 from toolroll.spellings import join_command
+from toolroll.text.patch.command import read_patch_command
 from toolroll.tools.files.patch import patch
 from toolroll.tools.files.read import read
 from toolroll.tools.session.todo_write import todo_write
@@ -27,6 +28,7 @@ _ASKED = {
 }
 _RULE = {"prefix_rule": Param(description="Has no effect.", schema={"type": "array", "items": {"type": "string"}})}
 _LOGIN = {"login": Param(description="Has no effect: shells are no login shells.", schema={"type": "boolean"})}
+_PATCH = ("apply", read_patch_command)
 _PLAN = {
     "items": {
         "type": "object",
@@ -74,6 +76,7 @@ DIALECT = Dialect(
             fixed={"remember": "nothing", "detach": False, "most": _CHARS_PER_TOKEN * _TOKENS, "on_timeout": "say"},
             description="Run a command and show its output.",
             text=formats.exit_text,
+            stands_for=_PATCH,
         ),
         View(
             "exec_command",
@@ -94,6 +97,7 @@ DIALECT = Dialect(
             unused=_LOGIN | _ASKED | _RULE,
             fixed={"timeout": 600, "remember": "nothing"},
             description="Run a command; show its output, or the session ID of one that still runs.",
+            stands_for=_PATCH,
             text=formats.session_text,
             data=formats.session_object,
         ),

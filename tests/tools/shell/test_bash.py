@@ -293,3 +293,21 @@ def test_the_timeout_says_when_a_command_becomes_a_job(kit):
 def test_a_note_says_how_much_of_a_long_output_is_kept():
     assert ShownOutput("", "spill:1", FILE_BYTES).note.startswith("[Cut. The whole output is kept: ")
     assert ShownOutput("", "spill:1", 10**8).note.startswith("[Cut. Of 100000000 bytes the first and last are kept: ")
+
+
+PATCH = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: n.txt\n+hi\n*** End Patch\nEOF"
+
+
+def test_apply_patch_is_carried_out_by_the_patch_tool_where_the_shell_is(kit, put, ws):
+    put({"sub/a.txt": ""})
+    assert kit.call("bash", {"command": "cd sub"}).ok
+    applied = kit.call("bash", {"command": PATCH})
+    assert applied.text == "Applied:\ncreate sub/n.txt (+1 -0)"
+    assert kit.call("undo", {}).ok
+    assert not (ws / "sub/n.txt").exists()
+
+
+def test_apply_patch_is_a_program_of_the_user_in_other_dialects(open_kit, ws):
+    with open_kit("claude-code") as kit:
+        assert "command not found" in kit.call("Bash", {"command": PATCH}).text
+    assert list(ws.iterdir()) == []

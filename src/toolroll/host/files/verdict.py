@@ -6,8 +6,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -43,23 +42,18 @@ def find_break(path: str, before: bytes | None, after: bytes) -> str:
     return f"{path} does not parse any more, {said}."
 
 
-@contextmanager
-def offering(drafts: Mapping[str, TextFile], folder: str = ".") -> Iterator[None]:
-    """A refusal within it offers calls that leave these files, named relative to a folder, parsable.
+def offer_calls(error: ToolError, drafts: Mapping[str, TextFile], folder: str) -> None:
+    """Take edits off a refusal that would make one of these files, named relative to a folder, unparsable.
 
-    Where there is none, it offers to read the lines of the last file that it is about.
+    Where no call is left, offer to read the lines of the last file that it is about.
     """
-    try:
-        yield
-    except ToolError as error:
-        error.suggest = tuple(one for one in error.suggest if not any(_breaks(one, two) for two in drafts.values()))
-        if drafts and not error.suggest:
-            details = error.details or {}
-            line = next(iter(details.get("near") or details.get("lines") or ()), None)
-            window = {"offset": max(1, line - _LOOK), "limit": 3 * _LOOK} if line else {}
-            path = os.path.join("" if folder == "." else folder, [*drafts][-1])
-            error.suggest = (Suggestion("read", {"path": path, **window}),)
-        raise
+    error.suggest = tuple(call for call in error.suggest if not any(_breaks(call, one) for one in drafts.values()))
+    if drafts and not error.suggest:
+        details = error.details or {}
+        line = next(iter(details.get("near") or details.get("lines") or ()), None)
+        window = {"offset": max(1, line - _LOOK), "limit": 3 * _LOOK} if line else {}
+        path = os.path.join("" if folder == "." else folder, [*drafts][-1])
+        error.suggest = (Suggestion("read", {"path": path, **window}),)
 
 
 def _breaks(call: Suggestion, draft: TextFile) -> bool:

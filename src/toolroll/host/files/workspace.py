@@ -61,6 +61,22 @@ def _changed_lines(before: bytes | None, now: bytes) -> str:
     return f"It was changed since it was read, in {line_range(first, last)} as they are now."
 
 
+class OfferingCalls:
+    """A refusal within it offers calls that work on these files, named relative to a folder."""
+
+    def __init__(self, drafts: Mapping[str, TextFile], folder: str = ".") -> None:
+        self._drafts, self._folder = drafts, folder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
+        if isinstance(error, ToolError):
+            from toolroll.host.files.verdict import offer_calls
+
+            offer_calls(error, self._drafts, self._folder)
+
+
 class Workspace(FileReader):
     """Reads and writes beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 

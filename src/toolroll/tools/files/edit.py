@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.verdict import offering
+from toolroll.host.files.workspace import OfferingCalls
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
@@ -87,7 +87,7 @@ def edit(
     quote = _as_ended(draft.text, old)
     ctx.files.check_quote(draft, quote)
     quoted = quote if match == "exact" else old
-    with offering({path: draft}):
+    with OfferingCalls({path: draft}):
         replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
             draft.text, quoted, new, every=replace_all, near_line=near_line, first=first, level=match
         )
@@ -105,7 +105,7 @@ def _edit_all(ctx: Context, path: str, edits: Sequence[EditStep], match: Level, 
     if create and not edits[0].old and not ctx.tree.is_file(path):
         change = ctx.files.write(path, _replace_all(edits[0].new, edits[1:], match)[0], overwrite=False)
         return Edited(change.path, 0, created=True, diff="")
-    with offering({path: (draft := ctx.files.draft(path))}):
+    with OfferingCalls({path: (draft := ctx.files.draft(path))}):
         text, count = _replace_all(draft.text, edits, match)
     if dry_run:
         return Edited(draft.path, count, False, diff.unified(draft.text, text))

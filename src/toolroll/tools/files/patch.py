@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import ContentChange, TextFile
-from toolroll.host.files.verdict import offering
 from toolroll.host.files.versions import modified_error
+from toolroll.host.files.workspace import OfferingCalls
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import below, plan
 from toolroll.text.patch.tree import PatchStep
@@ -74,7 +74,7 @@ def patch(
         drafts[name] = ctx.files.draft(below(path, name), quoted=True)
         return drafts[name].text
 
-    with offering(drafts, path):
+    with OfferingCalls(drafts, path):
         changes = plan(
             patch,
             strip=strip,
