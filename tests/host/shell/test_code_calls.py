@@ -19,6 +19,13 @@ def echo(request, _token):
     return Result("success", f"{request.name} done", {"name": request.name, **request.named})
 
 
+def frame(data):
+    return len(data).to_bytes(4, "big") + data
+
+
+CALL = frame(b'{"id": 1, "method": "call", "params": {"name": "read"}}')
+
+
 @pytest.fixture
 def channel():
     """Open channels, and the program's end of each."""
@@ -32,10 +39,6 @@ def channel():
     yield make
     for calls in opened:
         calls.__exit__(None, None, None)
-
-
-def frame(data):
-    return len(data).to_bytes(4, "big") + data
 
 
 def answer(fd):
@@ -55,21 +58,19 @@ def test_a_call_returns_its_data_and_prints_as_its_text(channel):
     assert dict(calls.made) == {"read": 1, "a-b": 1, "fail": 1}
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [(b"{", "no call of a tool"), (b"[" * 100_000, "no call"), (b'{"name": 7}', "no call"), (b"\xff", "no call")],
-)
-def test_what_is_no_call_is_answered_and_the_next_call_runs(channel, data, said):
+@pytest.mark.parametrize("params", ['{"name": 7}', "[]", '"read"', "null"])
+def test_what_is_no_call_is_answered_and_the_next_call_runs(channel, params):
     _, fd = channel()
-    os.write(fd, frame(data))
-    assert said in answer(fd)["message"]
+    os.write(fd, frame(b'{"id": 9, "method": "call", "params": %b}' % params.encode()))
+    assert "This is no call of a tool" in answer(fd)["error"]["message"]
     assert _Tools(fd).read() == {"name": "read"}
 
 
-def test_a_frame_that_is_too_long_closes_the_tools(channel):
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", frame(b"{"), frame(b"[" * 100_000), frame(b"\xff"), frame(b"7")])
+def test_a_message_that_is_too_long_or_none_closes_the_tools(channel, data):
     _, fd = channel()
-    os.write(fd, b"\xff\xff\xff\xff")
-    assert answer(fd)["code"] == "TooLarge"
+    os.write(fd, data)
+    assert answer(fd)["error"]["data"]["code"] == "TooLarge"
     with pytest.raises(CallFailed, match="Cancelled: The tools are closed"):
         _Tools(fd).read()
 
@@ -104,7 +105,7 @@ def test_half_a_frame_does_not_hold_up_the_end(channel):
 
 def test_a_result_that_nobody_reads_does_not_hold_up_the_end(channel):
     calls, fd = channel(lambda *_: Result("success", "x" * 10_000_000))
-    os.write(fd, frame(b'{"name": "read"}'))
+    os.write(fd, CALL)
     time.sleep(0.05)
     calls.__exit__(None, None, None)
 
@@ -120,7 +121,7 @@ def test_the_end_of_the_program_cancels_the_call_that_runs(channel):
         return Result("success", "")
 
     calls, fd = channel(slow)
-    os.write(fd, frame(b'{"name": "read"}'))
+    os.write(fd, CALL)
     assert begun.wait(10)
     calls.__exit__(None, None, None)
     assert ended == [True]

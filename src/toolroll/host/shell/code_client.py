@@ -51,7 +51,7 @@ class _Tools:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._lock, self._number = threading.Lock(), 0
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -64,13 +64,15 @@ class _Tools:
     def _call(self, tool: str, /, *positional: Any, **named: Any) -> Any:
         if os.getpid() != self._pid:
             raise CallFailed("Unsupported", "Only the program itself can call tools, not a process that it started.")
-        request = {"name": tool, "positional": positional, "named": named}
-        data = json.dumps(request, default=os.fspath).encode("utf-8", "replace")
+        call = {"name": tool, "positional": positional, "named": named}
         with self._lock:
-            reply = json.loads(self._exchange(data))
-        if "code" in reply:
-            raise CallFailed(reply["code"], reply["message"])
-        found, text = reply["data"], reply["text"]
+            self._number += 1
+            request = {"jsonrpc": "2.0", "id": self._number, "method": "call", "params": call}
+            reply = json.loads(self._exchange(json.dumps(request, default=os.fspath).encode("utf-8", "replace")))
+        if "error" in reply:
+            error = reply["error"]
+            raise CallFailed(error.get("data", {}).get("code", "Execution"), error["message"])
+        found, text = reply["result"]["data"], reply["result"]["text"]
         return _Data(found, text) if isinstance(found, dict) else text if found is None else found
 
     def _exchange(self, data: bytes) -> bytes:
