@@ -6,6 +6,7 @@ Run it: `python -m bench.daemon [CALLS]`. The result is a table; docs/daemon.md 
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,15 @@ def run_at_once(count: int, words: Sequence[str], folder: Path, environ: Mapping
     return time.perf_counter() - began, failed
 
 
+def measure_cpu(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> float:
+    """The mean processor time of such a process, in milliseconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(ROUNDS):
+        subprocess.run(words, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / ROUNDS * 1000
+
+
 def look_at(pid: int) -> tuple[int, float]:
     """The proportional memory of a process in KiB, and its processor time in seconds."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -63,6 +73,9 @@ def main(count: int = 200) -> None:
             empty, through, alone = measure([[*python, "pass"], call, call], folder, [environ, environ, off])
             said = subprocess.run([*up, "--status"], cwd=folder, env=environ, check=True, stdout=subprocess.PIPE).stdout
             pid = int(said.split(b",")[0].removeprefix(b"process "))
+            busy = look_at(pid)[1]
+            cpu = measure_cpu(call, folder, environ)
+            busy = (look_at(pid)[1] - busy) / ROUNDS * 1000
             seconds, failed = run_at_once(count, call, folder, environ)
             _, before = look_at(pid)
             time.sleep(AT_REST_S)
@@ -73,6 +86,8 @@ def main(count: int = 200) -> None:
         ("`python -c pass`", f"{empty:.0f} ms", "1.0"),
         ("`toolroll call ls` through the daemon", f"{through:.0f} ms", f"{through / empty:.1f}"),
         ("`toolroll call ls` without it", f"{alone:.0f} ms", f"{alone / empty:.1f}"),
+        ("processor time of a call: its process (at most 40 ms)", f"{cpu:.0f} ms", ""),
+        ("processor time of a call: the daemon", f"{busy:.0f} ms", ""),
         (f"{count} calls side by side", f"{seconds:.1f} s", f"{failed} failed"),
         ("the daemon at rest, memory", f"{memory / 1024:.0f} MB", ""),
         ("the daemon at rest, processor", f"{(after - before) / AT_REST_S * 100:.2f} %", ""),

@@ -14,7 +14,7 @@ from tests.terminals import Person
 from tests.waiting import until
 from toolroll import __version__
 from toolroll.daemon.source_stamp import SourceStamp
-from toolroll.daemon.start import ask, describe_daemons
+from toolroll.daemon.start import describe_daemons, stop_daemon
 from toolroll.host.daemon.client import call_daemon, socket_name
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.user_sockets import SocketInUseError
@@ -73,6 +73,13 @@ def test_a_call_has_the_folder_the_umask_the_variables_and_the_input_of_its_clie
     subprocess.run([*run, *words], cwd=here / "sub", env=env, input=b"given\n", check=True)
     found = (here / "new").stat().st_mode & 0o777, (here / "new").read_text()
     assert (*found, os.getcwd(), os.umask(os.umask(0o022)) != 0o027) == (0o640, "given\n", str(here), True)
+    words = ["call", "bash", "command=echo $MARK; umask; mine"]
+    (here / "bin").mkdir()
+    (here / "bin" / "mine").write_text("#!/bin/sh\necho by PATH\n")
+    (here / "bin" / "mine").chmod(0o755)
+    env |= {"MARK": "its own", "PATH": f"{here}/bin:{os.environ['PATH']}"}
+    done = subprocess.run([*run, *words], cwd=here, env=env, stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"its own\n0027\nby PATH\n"
 
 
 def test_many_calls_at_once(start, put, here):
@@ -196,7 +203,7 @@ def test_a_daemon_of_older_source_takes_no_more_calls_and_keeps_its_jobs(start, 
     start()
     assert by_daemon("call", "ls")[0] == 0
     assert len(list(describe_daemons(str(here)))) == 2
-    ask(name, "stop")
+    stop_daemon(name)
     assert [found for found, _ in describe_daemons(str(here))] == [socket_name({}, __version__)]
 
 

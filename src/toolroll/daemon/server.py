@@ -119,11 +119,9 @@ class DaemonServer:
     def _status(self, _params: Any, _served: ServedCall, _pid: int) -> str:
         return self._describe() + (", stale: its source has changed" if self._source.has_changed() else "")
 
-    def _stop(self, params: Any, served: ServedCall, pid: int) -> str:
-        """The status; the client waits for the end of the connection."""
-        about = self._status(params, served, pid)
+    def _stop(self, _params: Any, _served: ServedCall, pid: int) -> None:
+        """The end of the connection is that of the daemon."""
         self.stop(f"stopped by process {pid}")
-        return about
 
     def _retire(self) -> None:
         """Leave the name to a daemon of newer source; calls and jobs that run go on to their end."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from toolroll.control.client import ControlClient
 from toolroll.host.daemon import client
 from toolroll.host.daemon.log import append_to_log
 from toolroll.host.rpc.channel import RefusedError
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime import user_sockets
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 from toolroll.host.runtime.process_marks import TAG
@@ -55,14 +57,13 @@ def check_caller() -> None:
         raise DaemonError("A command of a tool cannot start a daemon.")
 
 
-def ask(name: str, kind: str) -> str:
-    """What the daemon of this socket answers; after "stop", it has ended. OSError or RefusedError if it does not."""
+def stop_daemon(name: str) -> None:
+    """Return when the daemon of this socket has ended. OSError if there is none."""
     with ControlClient(name, _ANSWER_TIMEOUT_S) as daemon:
-        answer = str(daemon.request(kind))
-        if kind == "stop":
-            for _ in daemon.events():
-                pass
-    return answer
+        with suppress(PeerGoneError):  # it may end before it has answered
+            daemon.request("stop")
+        for _ in daemon.events():
+            pass
 
 
 def describe_daemons(workspace: str) -> Iterator[tuple[str, str]]:
@@ -71,9 +72,9 @@ def describe_daemons(workspace: str) -> Iterator[tuple[str, str]]:
     for name in user_sockets.sockets():
         if name.startswith(client.PREFIX):
             try:
-                about = ask(name, "status")
+                with ControlClient(name, _ANSWER_TIMEOUT_S) as daemon:
+                    folder, _, status = str(daemon.request("status")).partition("\0")
             except (OSError, RefusedError):
                 continue
-            folder, _, status = about.partition("\0")
             if folder == wanted:
                 yield name, status

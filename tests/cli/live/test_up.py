@@ -41,8 +41,9 @@ def test_a_job_starts_the_daemon_and_the_next_call_survives_its_death(toolroll, 
         os.kill(daemon, signal.SIGKILL)
         said = client.communicate()[1]
     assert (client.returncode, "The daemon ended during this call" in said) == (1, True)
-    assert quick("call", "ls")[:2] == (0, "begun\n")
-    assert quick("up", "--status")[1] == "No daemon runs here.\n"
+    assert f"its jobs ended with it:\n  job 1: {job}\n" in said
+    assert quick("call", "ls") == (0, "begun\n", "")
+    assert quick("up", "--status")[:2] == (1, "No daemon runs here.\n")
     assert until(lambda: not is_running(job))
 
 

@@ -34,8 +34,9 @@ _SWITCHED_OFF = 'The configuration says daemon = "off". See: toolroll config'
 
 def run(args: Namespace) -> int:
     """Start the daemon, or show or stop those of the workspace."""
+    from toolroll import __version__
     from toolroll.daemon.start import DaemonError, start_daemon
-    from toolroll.host.daemon.client import resolve
+    from toolroll.host.daemon.client import connect, resolve, socket_name
 
     if not os.path.isdir(args.workspace):
         raise UsageError(f"Cannot open the workspace {args.workspace!r}: it is no folder. Name one with -C DIR.")
@@ -46,6 +47,8 @@ def run(args: Namespace) -> int:
     try:
         if args.foreground:
             return _serve(args)
+        if (running := connect(socket_name(_key(args), __version__))) is not None:  # else it says what was lost
+            running.close()
         start_daemon(repeat_options(args, OF_DAEMON))
     except DaemonError as error:
         raise UsageError(str(error)) from None
@@ -56,13 +59,13 @@ def run(args: Namespace) -> int:
 def _ask_all(args: Namespace) -> int:
     """Show or stop the daemons of the workspace; `--status` fails where none takes calls."""
     from toolroll import __version__
-    from toolroll.daemon.start import ask, describe_daemons
+    from toolroll.daemon.start import describe_daemons, stop_daemon
     from toolroll.host.daemon.client import report_lost_jobs, socket_name
 
     found = list(describe_daemons(args.workspace))
     for name, status in found:
         if args.stop:
-            ask(name, "stop")
+            stop_daemon(name)
         write(f"Stopped: {status}" if args.stop else status)
     if not found:
         report_lost_jobs(socket_name(_key(args), __version__))
