@@ -69,6 +69,38 @@ _QUERY_TYPE = Param(
     schema={"enum": ["functions", "classes", "imports", "calls", "decorators"], "default": None},
     required=True,
 )
+_FILE = """File operations with path sandboxing, syntax validation, and single-slot undo.
+
+read: lines from start_line, 200 at a time, or all up to end_line.
+write: create a file or replace all of it.
+edit: replace old_string, which must occur once, by new_string.
+insert: put content before start_line, or at the end.
+replace_lines: put content in place of start_line to end_line, or delete them; refused where a function would lose its
+last return, yield or raise.
+undo: take back the last change of the file, once.
+list_dir: up to 200 entries.
+file_info: size, lines, time.
+A change after which a Python file no longer parses is refused, and so is a path outside the workspace."""
+_MEMORY = """Store and retrieve conversation knowledge with importance scoring and type classification.
+
+add: remember content.
+search: the memories nearest to query.
+summary: counts, and the most important memories.
+update: change the memory memory_id.
+remove: delete it for good.
+forget: delete many, by strategy.
+consolidate: make important working and episodic memories semantic, and merge duplicates.
+Types: working (the task at hand, 100 at most), episodic (what happened), semantic (lasting facts), perceptual (what was
+seen or heard)."""
+_NOTE = """Structured notes with type classification, tags, and Markdown + YAML frontmatter persistence.
+
+create: a new note with title and content; it replaces no other.
+read: the note note_id.
+update: change what is given of it.
+delete: remove its file.
+list: all notes, or those of note_type or tags.
+search: words of query in title, content and tags.
+Notes are files in .toolroll/notes; the undo of `file` takes changes of them back."""
 _MCP = (
     ("list_tools", ("server",), (), Effect.NONE),
     ("call_tool", ("server", "name", "arguments"), ("name",), Effect.RUN),
@@ -84,7 +116,7 @@ DIALECT = Dialect(
     entries=(
         Bundle(
             "file",
-            "File operations with path sandboxing, syntax validation, and single-slot undo.",
+            _FILE,
             {
                 "read": View(
                     "read",
@@ -286,7 +318,7 @@ DIALECT = Dialect(
                 "days": "max_age_days",
                 "limit": "limit",
             },
-            description="Store and retrieve conversation knowledge with importance scoring and type classification.",
+            description=_MEMORY,
         ),
         View(
             "note",
@@ -300,7 +332,7 @@ DIALECT = Dialect(
                 "query": "query",
                 "limit": "limit",
             },
-            description="Structured notes with type classification, tags, and Markdown + YAML frontmatter persistence.",
+            description=_NOTE,
         ),
         Bundle(
             "mcp",
