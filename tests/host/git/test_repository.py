@@ -58,7 +58,7 @@ MORE = """
 [url "ext::MARKER "] insteadOf = evil:
 [remote "rewritten"] url = evil:x
 [remote "outside"] url = ext::MARKER x
-[branch "b1"] mergeOptions = -s MARKER
+[branch "main"] mergeOptions = -s MARKER
 """
 HOOKS = [
     "applypatch-msg",

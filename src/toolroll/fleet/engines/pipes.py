@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -71,6 +72,13 @@ def _kubectl(node: str) -> list[str]:
 
 COMMANDS: dict[str, Callable[[str], list[str]]] = {"ssh": _ssh, "docker": _docker, "kubectl": _kubectl}
 """How to run a shell on a node, by the kind of the engine."""
+# No name can be an option of a client, nor run anything where ssh's own settings hand it to a shell as %h.
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_NAMES = {
+    "ssh": re.compile(rf"(?:ssh://)?(?:{_WORD}@)?(?:{_WORD}|\[?[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(?:%{_WORD})?\]?)(?::\d+)?"),
+    "docker": re.compile(_WORD),
+    "kubectl": re.compile(rf"(?:{_WORD}/)?{_WORD}"),
+}
 
 
 class NodeHello(msgspec.Struct):
@@ -367,7 +375,7 @@ class PipeEngine:
 
 
 def _find_client(kind: str, node: str, given: str) -> list[str]:
-    if kind not in COMMANDS or not node or "/-" in f"/{node}":
+    if kind not in COMMANDS or not _NAMES[kind].fullmatch(node):
         raise ValueError(f"{kind}:{given} does not name a node. Give {', '.join(f'{one}:NAME' for one in COMMANDS)}.")
     return COMMANDS[kind](node)
 

@@ -92,16 +92,17 @@ def resolve_commits(source: str, commits: Sequence[str]) -> dict[str, str]:
     A branch may also be named as a clone names it, `origin/main`. Names that git does not answer are left out.
     """
     launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), source)
-    known = [one for one in commits if "\n" not in one and "@{" not in one]  # git gives up at some of the latter
+    none = {one: "" for one in commits if one.startswith("-") or "\n" in one or "\0" in one}
+    known = [one for one in commits if one not in none and "@{" not in one]  # git gives up at some of the latter
     asked = [form for one in known for form in (one, f"refs/heads/{one.removeprefix('origin/')}")]
     lines = "".join(f"{one}^{{commit}}\n" for one in asked).encode(errors="replace")
     words, access = ("cat-file", "--batch-check=%(objectname)"), AccessRules((), (source,))
     said, status = ask_git(launcher, words, access, _GIT_TIMEOUT_S, given=lines, cwd=source)
     answers = [one.decode(errors="replace") for one in said.split(b"\n")[:-1]]
     if status != 0 or len(answers) != len(asked):
-        return {}
+        return none
     ids = ["" if " " in one else one for one in answers]
-    return {one: ids[2 * at] or ids[2 * at + 1] for at, one in enumerate(known)}
+    return none | {one: ids[2 * at] or ids[2 * at + 1] for at, one in enumerate(known)}
 
 
 def _no_folder(source: str) -> str:
