@@ -168,8 +168,9 @@ class Executor:
             bound = view.bind(call.arguments)
             if view.may_stand_for_another(bound) and (meant := self._read_command(view, bound, ctx)):
                 return self._run_meant(meant, coerced, ctx)
+            ctx.secrets.notice_paths(map(ctx.files.key, view.tool.paths_in(bound)))
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
-            ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
+            ctx.secrets.notice_result(view.effects)
         except CallChangedError as changed:
             ctx.files = files
             return self._run_changed(changed.arguments, ctx)

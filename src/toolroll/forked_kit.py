@@ -45,6 +45,7 @@ class ForkedKit(Kit):
         fork.settle()
         super().__init__(fork.path, base.dialect, base.mode, state_dir=fork.state, **self._options_of(base))
         self._services.root.stand_for(base.workspace)
+        self._services.secrets.share(base._services.secrets)
         self._services.state.share("tests", base._services.state)  # which files tests reach
         self._add([one for one in base._added.values() if isinstance(one, View) and one.tool.category != "mcp"])
 

@@ -309,7 +309,7 @@ class Kit(ProgramCalls):
             own.http,
             own.remote,
             own.meaning,
-            own.taint,
+            own.secrets,
             own.forks,
             Call(limits, token, self.session, message, progress, own.loop, shown, *names, cwd),
             call_tool=self._call_from_program if self.settings.code_mode else None,

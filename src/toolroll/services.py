@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Approver, Guard
-from toolroll.host.approval.taint import Taint
+from toolroll.host.approval.secret_access import SecretAccess
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.context import Deferred
@@ -118,16 +118,15 @@ class Services:
         self._shared_spill = spill
         self.limits = limits
         self.guard = guard
-        self.taint = Taint(guard)
         self.closed = threading.Event()
         self._keep_session: Callable[[], None] = lambda: None
         self._judged = settings.verdict != "off"
         self.open_fork_kit: Callable[[Fork, int], Any] | None = None
         """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
-            closing.callback(self.taint.close)
             place = None if state_dir is None else os.fspath(state_dir)
             self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
+            self.secrets = SecretAccess(guard, () if files is not None else self.root.folders, self._list_tracked)
             self.launcher = Launcher(choose_for_helpers, self.environ.get("PATH", os.defpath), *self.root.folders)
             self._open_place(closing, place)
             self._open_files(closing, profile)
@@ -202,7 +201,7 @@ class Services:
         self.meaning = _defer(closing, partial(self._open_meaning, environ))
         own_servers = partial(self._open_servers, settings.language_servers)
         self.servers: LanguageServers = _defer(closing, own_servers) if self._warm is None else self._warm.servers
-        own = self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git, self.capture
+        own = self.root, self.state, self.guard, self.secrets, self.http, self.limits, environ, self.git, self.capture
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)
@@ -235,6 +234,14 @@ class Services:
 
     def _move_refs_back(self, notes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
         return self.capture.move_refs_back(notes)  # the engine is opened only here
+
+    def _list_tracked(self) -> Collection[str]:
+        """The files of the workspace that git has in its index."""
+        from toolroll.host.capture.git_objects import GitIndex
+
+        index = GitIndex(self.root.path, self.launcher)
+        index.refresh()
+        return index.entries.keys()
 
     def _open_forks(self) -> Forks:
         from toolroll.host.forks.forks import Forks
@@ -298,7 +305,7 @@ class Services:
         authorise_program(self.guard, self.guard.policy.commands or self._table, server.program, argv)
 
     def _shell_options(self, table: str) -> dict[str, Any]:
-        own = {"limits": self.limits, "table": table, "environment": dict(self.environ)}
+        own = {"limits": self.limits, "table": table, "environment": dict(self.environ), "secrets": self.secrets}
         return {**own, "launcher": self.launcher, "git": self.git, "capture": self.capture}
 
     def _replace(self, closing: ExitStack, profile: Profile, files: FileOps | None, commands: ExecOps | None) -> None:

@@ -102,9 +102,9 @@ def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
 
     def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
         if ctx.call.is_inner:
-            ctx.taint.check_program(ctx.call)
+            ctx.secrets.check_program(ctx.call)
         if is_custom:
-            ctx.taint.check_call(ctx.call, view.effects)
+            ctx.secrets.check_call(ctx.call, view.effects)
         return proceed(ctx, arguments)
 
     return checked

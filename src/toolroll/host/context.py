@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.runtime.call import Call
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.taint import Taint
+    from toolroll.host.approval.secret_access import SecretAccess
     from toolroll.host.code.repo_map import RepoMaps
     from toolroll.host.code.structure import Structure
     from toolroll.host.code.symbol_lookup import SymbolLookup
@@ -87,8 +87,8 @@ class Context:
     """Other people's MCP servers."""
     meaning: SemanticRanking
     """Ranks by meaning, where an embedding model is set up."""
-    taint: Taint
-    """Secrets that were read and must not be sent without a question."""
+    secrets: SecretAccess
+    """Whether secrets could have been read, so that they must not be sent without a question."""
     forks: Forks
     """Copies of the workspace to try something in."""
     call: Call

@@ -89,6 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     protected: tuple[str, ...] | None = None
     wide: bool | None = None
     taint: Literal["secrets", "foreign"] | None = None
+    secrets: Literal["mark", "hide"] | None = None
+    secret_files: tuple[str, ...] | None = None
     allow_destructive: bool | None = None
     allow_cd: bool | None = None
     commit: Literal["auto", "ask", "rules"] | None = None
@@ -137,6 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 _POLICY_KEYS = (
     *("sandbox", "network", "credentials", "hosts", "readable", "protected", "wide", "taint"),
+    *("secrets", "secret_files"),
     *("allow_destructive", "allow_cd", "commit"),
 )
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide", "daemon")

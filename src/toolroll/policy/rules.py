@@ -71,7 +71,12 @@ class Policy:
     environment: Environment = _EVERY_VARIABLE
     """Which variables commands get."""
     taint: Literal["secrets", "foreign"] = "secrets"
-    """After what was read a request that could carry it asks: secrets, or also text from other machines."""
+    """After what was read a request that could carry it asks: files of secrets, or also text from other machines."""
+    secrets: Literal["mark", "hide"] = "mark"
+    """What is done about files of secrets in the workspace: a command that could have read one marks the session, and
+    then what could carry a secret out asks; or no command can read one, which needs bubblewrap."""
+    secret_files: tuple[str, ...] = ()
+    """Patterns of more files that count as secret, such as "config/prod.yml"."""
     commit: Literal["auto", "ask", "rules"] = "auto"
     """Whether what commands change lands at once, after a question, or as the rules about effects say."""
     commit_rules: tuple[CommitRule, ...] = ()

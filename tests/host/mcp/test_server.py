@@ -361,14 +361,15 @@ def test_only_the_tools_that_the_operator_lets_through(serve):
 def test_after_a_secret_was_read_a_server_that_may_send_it_on_is_asked_about(serve, ws, network):
     (ws / ".env").write_text("DB_PASSWORD=hunter2\n")
     kit = serve(network=network)
-    assert call(kit, "echo", text="x").ok
     assert kit.call("read", {"path": ".env"}).ok
     found = call(kit, "echo", text="x")
     assert found.ok is not network
     assert found.ok or "'.env' was read in this session, and a call of this tool can carry it" in found.text
 
 
-def test_a_secret_that_a_server_shows_is_noticed(serve):
+def test_a_server_that_could_have_read_a_secret_is_asked_about(serve, ws):
     kit = serve(network=True)
-    assert call(kit, "echo", text="DB_PASSWORD=hunter2-swordfish").ok
-    assert not call(kit, "echo", text="x").ok
+    assert [call(kit, "echo", text="x").ok for _ in range(2)] == [True, True]
+    (ws / ".env").write_text("DB_PASSWORD=hunter2\n")
+    assert call(kit, "echo", text="x").ok
+    assert "The MCP server 'h' could have read the secret file '.env'" in call(kit, "echo", text="x").text

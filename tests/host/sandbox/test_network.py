@@ -18,6 +18,7 @@ import pytest
 
 from tests.launchers import LAUNCHER
 from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.secret_access import SecretAccess
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
@@ -264,9 +265,9 @@ def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws:
     state = State(str(tmp_path / "state"))
     root = Root(str(ws))
     guard = GitGuard(root, state)
-    launcher = CommandLauncher(
-        root, Spill(state), Guard(Policy(sandbox="bubblewrap"), "code"), Limits(), {"PATH": PATH}, guard, LAUNCHER
-    )
+    asks = Guard(Policy(sandbox="bubblewrap"), "code")
+    secrets = SecretAccess(asks, root.folders)
+    launcher = CommandLauncher(root, Spill(state), asks, Limits(), {"PATH": PATH}, guard, LAUNCHER, secrets)
     seen = []
     for _ in range(2):
         running = launcher.start(["readlink", "/proc/self/ns/net"], cwd=".", seconds=60).running

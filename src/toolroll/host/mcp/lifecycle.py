@@ -19,7 +19,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.approval.taint import Taint
+    from toolroll.host.approval.secret_access import SecretAccess
     from toolroll.host.http.client import Client
     from toolroll.host.mcp.pins import ToolPins
     from toolroll.host.mcp.spawn import McpSpawner
@@ -39,7 +39,7 @@ class ServerDependencies:
     http: Client
     pins: ToolPins
     guard: Guard
-    taint: Taint
+    secrets: SecretAccess
     environment: Mapping[str, str]
     memory: int
     """Bytes of memory for one server and its children."""

@@ -129,7 +129,7 @@ class McpServer:
             self._dependencies.guard.authorise(kit_name(self.config, name), effects, checked)
         if known.change:
             self._confirm(known, call.token)
-        self._dependencies.taint.check_call(call, effects)
+        self._dependencies.secrets.check_call(call, effects)
         params, headers = {"name": name, "arguments": checked}, find_mirrored_headers(known.now.schema, checked)
 
         def ask(session: McpSession, deadline: float) -> dict[str, Any]:
@@ -138,20 +138,20 @@ class McpServer:
         with self._dependencies.spawner.captured(self.config, call, name):
             result = self._lifecycle.use(call.token, ask, again=False)
         answer = results.tool_result(result, self._content(call), name)
-        self._dependencies.taint.notice_result(effects, (), checked, str(answer))
+        self._notice_answer(effects)
         return answer
 
     def read(self, uri: str, call: Call) -> McpResult:
         self._require("resources", call.token)
-        self._dependencies.taint.check_call(call, self._network)
+        self._dependencies.secrets.check_call(call, self._network)
         result = self._ask("resources/read", {"uri": uri}, call.token)
         answer = results.resource_result(result, self._content(call), uri)
-        self._dependencies.taint.notice_result(Effect.READ | self._network, (uri,), {}, str(answer))
+        self._notice_answer(self._network)
         return answer
 
     def prompt(self, name: str, arguments: Mapping[str, Any], call: Call) -> McpResult:
         self._require("prompts", call.token)
-        self._dependencies.taint.check_call(call, self._network)
+        self._dependencies.secrets.check_call(call, self._network)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
         result = self._ask("prompts/get", {"name": name, "arguments": texts}, call.token)
         return results.prompt_result(result, self._content(call), name)
@@ -166,6 +166,11 @@ class McpServer:
         self._on_change = None
         self._closed.set()
         self._lifecycle.close()
+
+    def _notice_answer(self, effects: Effect) -> None:
+        self._dependencies.secrets.notice_result(effects)
+        if not self.config.url:
+            self._dependencies.secrets.notice_program(f"The MCP server {self.name!r}")
 
     def _content(self, call: Call) -> results.ResultContent:
         return results.ResultContent(self.name, call.limits.output_chars, self._lifecycle.hide)

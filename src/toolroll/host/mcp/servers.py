@@ -11,7 +11,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.approval.taint import Taint
+    from toolroll.host.approval.secret_access import SecretAccess
     from toolroll.host.capture.capture import Capture
     from toolroll.host.files.root import Root
     from toolroll.host.http.client import Client
@@ -33,7 +33,7 @@ class McpServers:
         root: Root,
         state: State,
         guard: Guard,
-        taint: Taint,
+        secrets: SecretAccess,
         http: Client,
         limits: Limits,
         environment: Mapping[str, str],
@@ -42,7 +42,7 @@ class McpServers:
     ) -> None:
         """`config` is a file or its content; ValueError for an invalid one."""
         self._configs: dict[str, ServerConfig] = load(config, environment)
-        self._parts = (root, state, guard, taint, http, limits, environment, git, capture)
+        self._parts = (root, state, guard, secrets, http, limits, environment, git, capture)
         self._lock = threading.Lock()
         self._servers: dict[str, McpServer] = {}
         self.problems: dict[str, str] = {}
@@ -121,7 +121,7 @@ class McpServers:
         from toolroll.host.mcp.server import McpServer
         from toolroll.host.mcp.spawn import McpSpawner
 
-        root, state, guard, taint, http, limits, environment, git, capture = self._parts
+        root, state, guard, secrets, http, limits, environment, git, capture = self._parts
         spawner = McpSpawner(root, state, guard, environment, git, capture)
         pins, memory = ToolPins(state), limits.memory_bytes
-        return McpServer(config, ServerDependencies(spawner, http, pins, guard, taint, environment, memory))
+        return McpServer(config, ServerDependencies(spawner, http, pins, guard, secrets, environment, memory))

@@ -14,6 +14,7 @@ from toolroll.policy.network import PACKAGES, opened, parse_scope
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
+    from toolroll.host.approval.request import ApprovalRequest
     from toolroll.host.network.gate import HostGate
     from toolroll.host.network.name_server import NameServer
     from toolroll.host.network.proxy import ProxyServer
@@ -28,10 +29,18 @@ _NAME_SERVER = ("127.0.0.1", 53)
 class CommandNetwork:
     """Opened with the first command. Where the policy names no hosts, or the tier cannot hold that, there is none."""
 
-    def __init__(self, guard: Guard, environ: Mapping[str, str], workspace: Sequence[str]) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        environ: Mapping[str, str],
+        workspace: Sequence[str],
+        ask_before: Callable[[str], ApprovalRequest | None] = lambda _place: None,
+    ) -> None:
+        """`ask_before` says what is to be asked before a command connects to a host that the policy names."""
         self._guard = guard
         self._environ = environ
         self._workspace = workspace
+        self._ask_before = ask_before
         self._lock = threading.Lock()
         self.gate: HostGate | None = None
         self._servers: list[ProxyServer | NameServer] = []
@@ -69,7 +78,9 @@ class CommandNetwork:
         credentials = {**own, **packages.credentials}
         with self._lock:
             proxy = self._environ.get(PROXY, "")
-            gate = HostGate(named, self._guard, shown=names, proxy=proxy, credentials=credentials)
+            gate = HostGate(
+                named, self._guard, shown=names, proxy=proxy, credentials=credentials, ask_before=self._ask_before
+            )
             self._private = self._serve_names(sandbox, gate)
             port = self._listen(sandbox, gate, "127.0.0.1", 0)
             if not port:

@@ -53,7 +53,8 @@ class HostGate:
 
     A host that is not among `names` is asked about, if there is somebody to ask. An answer holds for the command that
     has asked, or as long as the approver said. `shown` is the setting that gave the names. `credentials` are by scope,
-    the first that covers a request before others. `resolve` and `route` replace the system's resolver and routes.
+    the first that covers a request before others. `ask_before` says what is to be asked before a command connects to a
+    host that is named. `resolve` and `route` replace the system's resolver and routes.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class HostGate:
         shown: tuple[str, ...] = (),
         proxy: str = "",
         credentials: Mapping[str, Credential] | None = None,
+        ask_before: Callable[[str], ApprovalRequest | None] = lambda _place: None,
         resolve: urls.Resolve | None = None,
         route: Route | None = None,
     ) -> None:
@@ -77,9 +79,13 @@ class HostGate:
         self._credentials = [(parse_scope(scope), one) for scope, one in (credentials or {}).items()]
         self._credentials.sort(key=lambda one: -len(one[0].path))
         self._trust: ssl.SSLContext | None = None
+        self._ask_before = ask_before
+        self._free: set[int] = set()  # commands for which `ask_before` is answered
         self._asking = threading.Lock()
-        self._answers: dict[int, dict[str, Consent]] = {}  # by command
-        self._heirs: dict[int, dict[str, Consent]] = {}  # by thread: answers for the command that it starts next
+        self._answers: dict[int, dict[tuple[str, ...], Consent]] = {}  # by command
+        self._heirs: dict[
+            int, dict[tuple[str, ...], Consent]
+        ] = {}  # by thread: answers for the command that it starts next
         self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
@@ -95,9 +101,14 @@ class HostGate:
         place = name_host(target.host, target.port)
         # Before anything is asked or looked up: a name can carry data out.
         self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place, command)
-        if target.port not in self.ports(target.host) and not self._agreed(place, command):
+        is_named = target.port in self.ports(target.host)
+        if not is_named and not self._agreed(_host_request(place), command):
             self._refusals.append(_Refusal(time.time(), place, "", command()))
             raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
+        request = self._ask_before(place)
+        if request is not None and is_named and command() not in self._free and not self._agreed(request, command):
+            why = "the workspace has secrets that the command can read, and the user did not agree"
+            raise self._refuse(place, why, command)
         deadline = Deadline(self.token, _CONNECT_SECONDS)
         try:
             verdict = urls.judge(url, self._resolve or (lambda name: look_up(name, deadline)), self._allow)
@@ -109,9 +120,13 @@ class HostGate:
             self._refusals.append(_Refusal(time.time(), place, why, command()))
             raise UnreachedError(why, allowed=True) from error
 
-    def begin(self, command: int) -> None:
-        """A command was started: no earlier answer holds for it, unless this thread has asked `agreed_since`."""
+    def begin(self, command: int, *, is_agreed: bool = False) -> None:
+        """A command was started: no earlier answer holds for it, unless this thread has asked `agreed_since`.
+
+        `is_agreed`: the user has agreed already that it can read secrets and connect.
+        """
         self._answers.pop(command, None)
+        (self._free.add if is_agreed else self._free.discard)(command)
         if answers := self._heirs.pop(threading.get_ident(), None):
             self._answers[command] = answers
 
@@ -185,21 +200,19 @@ class HostGate:
         self._refusals.append(_Refusal(time.time(), place, f"{place!r} was not reached, because {why}.", command()))
         return UnreachedError(f"{place!r} is not reached, because {why}.")
 
-    def _agreed(self, place: str, command: Command) -> bool:
-        request = ApprovalRequest(
-            "network",
-            Effect.NETWORK,
-            {"host": place},
-            f"a command wants to reach {place}",
-            key=("network", place),
-            covers=f"connections of commands to {place}",
-        )
+    def _agreed(self, request: ApprovalRequest, command: Command) -> bool:
         answers = self._answers.setdefault(command(), {})
         with self._asking:  # a program tries again and again: one question for all of them
-            if place not in answers:
+            if request.key not in answers:
                 try:
-                    answers[place] = self._guard.ask(request)
+                    answers[request.key] = self._guard.ask(request)
                 except ToolError:  # the call that asks was cancelled
                     return False
-                self._agreed_at = time.time() if answers[place] is Consent.GIVEN else self._agreed_at
-            return answers[place] is Consent.GIVEN
+                self._agreed_at = time.time() if answers[request.key] is Consent.GIVEN else self._agreed_at
+            return answers[request.key] is Consent.GIVEN
+
+
+def _host_request(place: str) -> ApprovalRequest:
+    """The question about a host that is not named."""
+    why, covers = f"a command wants to reach {place}", f"connections of commands to {place}"
+    return ApprovalRequest("network", Effect.NETWORK, {"host": place}, why, key=("network", place), covers=covers)

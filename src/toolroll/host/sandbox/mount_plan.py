@@ -17,10 +17,11 @@ from typing import Literal, NamedTuple
 
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, PROGRAMS, System, real, system
-from toolroll.host.runtime.launcher import AccessRules, is_beneath, outermost
+from toolroll.host.runtime.launcher import PACKAGE, AccessRules, is_beneath, outermost
 from toolroll.result import ErrorCode, ToolError
 
 _TEMP, _LONG_TEMP = "/tmp", "/var/tmp"
+_EMPTY_FILE = f"{PACKAGE}/py.typed"  # what a hidden file is to a command: programs take no device for their settings
 _TEMP_BYTES = 512 << 20
 _SHARED = f"{DEV}/shm"
 _MODIFIERS = ("--perms", "--size")
@@ -222,7 +223,7 @@ def cover_words(found: Iterable[Cover], *, by_descriptor: bool) -> list[str]:
             made += ("--tmpfs", one.path)
             sealed += ("--remount-ro", one.path)
         elif one.how == "hide":
-            made += ("--ro-bind", os.devnull, one.path)
+            made += ("--ro-bind", _EMPTY_FILE, one.path)
         else:
             option = "--ro-bind" if one.how == "lock" else "--bind"
             made += (f"{option}-fd", str(one.fd), one.path) if by_descriptor else (option, one.path, one.path)

@@ -7,15 +7,15 @@ import os
 import re
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+from toolroll.host.approval.secret_files import find_secret_files, holds_no_credential
 from toolroll.host.files.system import ETC, FOLDERS, carve_out, real
 from toolroll.host.runtime.launcher import is_beneath, outermost
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
-from toolroll.policy.secrets import holds_credential, is_secret_name, may_hold_credential, secret_paths
+from toolroll.policy.secrets import secret_paths
 from toolroll.result import ErrorCode, ToolError
 
 # In the home folder: never as a whole, for there is more in them than tools.
@@ -28,7 +28,6 @@ _PACKAGES = re.compile(
     r"python\d[\d.]*|(?:site|dist)-packages|node_modules|(?:rust|ruby|erlang|perl5|mod|src|repository)(?:lib)?"
 )
 _MOST = 100_000  # names that are looked at in all
-_BYTES = 1 << 20
 _SECONDS = 60.0  # after so long credentials are looked for again
 _PREFIXES = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}  # of the Python that runs us
 # Settings of git that every git command wants: one that is there and cannot be read is an error to it.
@@ -71,13 +70,14 @@ def _readable(
             for one in _parts(folder, VARIABLES[name])
         ),
         *(one for folder in folders for one in _behind(folder)),
-        *(f"{home}/{name}" for name in _GIT if _holds_no_credential(f"{home}/{name}")),
+        *(f"{home}/{name}" for name in _GIT if holds_no_credential(f"{home}/{name}")),
     ]
     found = {there for one in wanted if (there := _real(one)) is not None and _fair(there, homes)}
     own = {there for one in extra if (there := _real(one)) is not None}
     roots = outermost(found | own)
     secrets = [one for one in secret_paths(homes) if os.path.lexists(one)]
-    secrets += (path for path in _find_credentials(roots) if path not in own)
+    found_there = find_secret_files(roots, _PACKAGES, depth=_DEPTH, most=_MOST)
+    secrets += (path for path in found_there.paths if path not in own)
     carvings = [part for path in roots for part in carve_out(path, secrets)]
     return tuple(sorted({*carvings, *_links(roots, carvings, secrets)}))
 
@@ -151,41 +151,3 @@ def _changed(path: str) -> int:
         return os.stat(path).st_mtime_ns
     except (OSError, ValueError):
         return 0
-
-
-def _find_credentials(roots: Iterable[str]) -> Iterator[str]:
-    """The files of credentials in these folders, by their names and, for configuration, by what is in them.
-
-    Folders are looked at breadth first, some levels deep: this is done before a command and may not take long.
-    """
-    left = _MOST
-    waiting = deque((root, 0) for root in roots)
-    while waiting and left > 0:
-        folder, depth = waiting.popleft()
-        try:
-            with os.scandir(folder) as entries:
-                found = list(entries)
-        except OSError:
-            continue  # a file, or not for us to read
-        left -= len(found)
-        packages = _PACKAGES.fullmatch(os.path.basename(folder)) is not None
-        for entry in found:
-            if entry.is_symlink():
-                continue
-            if entry.is_dir():
-                if depth < _DEPTH and not packages:
-                    waiting.append((entry.path, depth + 1))
-            elif is_secret_name(entry.path) or (
-                may_hold_credential(entry.name) and not _holds_no_credential(entry.path)
-            ):
-                yield entry.path
-
-
-def _holds_no_credential(path: str) -> bool:
-    """Whether a file of settings is there and holds nothing that looks like a credential."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_BYTES + 1)
-    except OSError:
-        return False
-    return len(data) <= _BYTES and not holds_credential(os.path.basename(path), data)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from toolroll.host.approval.auto_run import AutoRunFiles, note
+from toolroll.host.approval.secret_access import SecretAccess
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
@@ -154,11 +155,13 @@ class CommandLauncher:
         environ: Mapping[str, str],
         git: GitGuard,
         launcher: Launcher,
+        secrets: SecretAccess,
     ) -> None:
         self._root = root
         self._spill = spill
         self._policy = guard.policy
-        self._network = CommandNetwork(guard, environ, root.folders)
+        self._secrets = secrets
+        self._network = CommandNetwork(guard, environ, root.folders, self._secrets.connection_request)
         self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
         hidden = credential_variables(self._policy.credentials)
         self._environ = {name: value for name, value in environ.items() if name not in hidden} if hidden else environ
@@ -204,6 +207,7 @@ class CommandLauncher:
         """Take over what another one has found out in a frozen workspace; `changes` is a folder with what differs."""
         for own, known in zip(self._auto_run, base._auto_run, strict=True):
             own.start_from(known)
+        self._secrets.start_from(base._secrets)
         self._identity, self._changes, self._temps = base._identity, changes, base._temps
         self._among = (os.path.dirname(os.path.dirname(changes)), self._temps) if self._temps else ()
 
@@ -244,26 +248,28 @@ class CommandLauncher:
         from toolroll.host.shell import supervisor
 
         sandbox, watched = self.sandbox(confined=confined), self._watch(writes, watch)
+        rights = self._secrets.begin_command(sandbox.tier)
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
             first, began = self._first_environment(argv, writes), time.time()
             env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             # No export makes more readable.
-            access = replace(self._access(given, self.temp(), writes, watched.guarded), programs=programs)
+            access = rights.limit(self._access(given, self.temp(), writes, watched.guarded), programs)
             bounds, how = supervisor.ResourceLimits(seconds, *self._bounds), {**streams, "after": watched.end}
             running = supervisor.start(
                 argv, sandbox=sandbox, access=access, cwd=folder, env=env, bounds=bounds, spill=self._spill, **how
             )
             self._running.add(running)
             if self._network.gate is not None:
-                self._network.gate.begin(running.pid)
+                self._network.gate.begin(running.pid, is_agreed=rights.is_agreed)
             watched.follow(running)
         except Exception:  # it was not started; of an interrupt the command's own thread knows more
             watched.end()
             raise
         finally:
             os.close(folder)
+        watched.restored += rights.notes
         told = *watched.notes, given, self._network.gate, access
         return StartedCommand(running, began, sandbox.label, access.network, where, *told)
 

@@ -50,6 +50,7 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.approval.secret_access import SecretAccess
     from toolroll.host.capture.capture import Capture
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
@@ -85,12 +86,13 @@ class Shell:
         launcher: Launcher,
         git: GitGuard,
         capture: Capture,
+        secrets: SecretAccess,
     ) -> None:
         """`launcher` knows where the shells are; `capture` records what commands change."""
         self.environment, self.programs = environment, launcher  # which finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits, self._table = limits, guard.policy.commands or table
-        self._launcher = own = CommandLauncher(root, spill, guard, limits, environment, git, launcher)
+        self._launcher = own = CommandLauncher(root, spill, guard, limits, environment, git, launcher, secrets)
         self.dial = own.dial  # reaches what commands serve
         self.share_temp = own.share_temp  # one /tmp for all commands
         self.find_out, self.start_from, self.join_group = own.find_out, own.start_from, own.join_group  # for forks

@@ -72,7 +72,7 @@ def grep(
     keep_rows(found, query, compiled, also, without, alone=only_matching and window.output == "content")
     _name_by_handle(found, ctx, path)
     shown = report(found, window, query, replace(scope, path=path), ctx.call.limits)
-    ctx.taint.notice_files({row.path for row in shown.rows if window.output == "content"})
+    ctx.secrets.notice_paths(map(ctx.files.key, {row.path for row in shown.rows if window.output == "content"}))
     return shown
 
 

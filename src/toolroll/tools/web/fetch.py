@@ -83,7 +83,7 @@ def fetch(
     from toolroll.host.http.request import prepare
     from toolroll.host.web.page import fence, read
 
-    asked = ctx.taint.check_request(ctx.call, prepare(method, url, headers, body))
+    asked = ctx.secrets.check_request(ctx.call, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
     page = read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)

@@ -71,7 +71,7 @@ def web_search(
 
     site = site or (domains[0] if len(domains) == 1 else None)
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
-    ctx.taint.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
+    ctx.secrets.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
     found = WebSearch(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
     hits = [hit for hit in found.hits if is_within(hit.url, domains, not_domains)]
     wanted = [_wanted(hit, snippets, metadata) for hit in hits]
