@@ -79,3 +79,31 @@ def test_a_suggested_call_is_made_as_it_is_suggested(kit: Kit, put: Callable[[di
     shown = kit.call("repo_map", {"path": "a.py"}, tools="all")
     assert shown.error is not None
     assert shown.error.suggest == (Suggestion("outline", {"path": "a.py"}),)
+
+
+MISSING = {
+    "ls": {"path": "shopp"},
+    "read": {"path": "use.pyy"},
+    "outline": {"path": "use.pyy"},
+    "stat": {"path": "use.pyy"},
+    "edit": {"path": "use.pyy", "old": "y = 1", "new": "y = 2"},
+    "copy": {"source": "use.pyy", "target": "b.py"},
+    "move": {"source": "use.pyy", "target": "c.py"},
+    "delete": {"path": "c.pyy"},
+}
+
+
+def test_each_call_that_is_suggested_for_a_missing_path_works(kit: Kit, put: Callable[[dict[str, str]], None]) -> None:
+    """It is the same call with the path that is there; called by its own name, it is suggested by that."""
+    put({"shop/query.py": "", "use.py": "y = 1\n"})
+    for name, arguments in MISSING.items():
+        refused = kit.call(name, arguments)
+        assert refused.error is not None, name
+        (call,) = refused.error.suggest
+        assert (call.name, call.arguments.keys()) == (name, arguments.keys())
+        done = kit.call(call.name, call.arguments)
+        assert done.ok, done.text
+    relayed = kit.call("call_tool", {"name": "stat", "arguments": {"path": "shopp"}})
+    assert relayed.error is not None
+    assert relayed.error.suggest[0].name == "call_tool"
+    assert "'shop/query.py'" in kit.call("read", {"path": "query.py"}).text

@@ -157,6 +157,7 @@ class Executor:
         try:
             entry = self._called.get(call.name)
             if entry is None:
+                call.is_relayed = isinstance(self.entries.get(call.name), Relay)
                 entry, call.name, given, renamed = self._find(call.name, given)
             if not isinstance(given, dict):
                 given = parse_arguments(given, renamed)
@@ -267,8 +268,9 @@ class Executor:
                 "error", message, error=Fault(error.code, message, error.details, tuple(filter(None, others)))
             )
         message = wording.message(message, view)
-        shown = (wording.suggestion(_with_paths(one, view, bound)) for one in error.suggest)
-        suggest = tuple(one for one in shown if one is not None)
+        meant = [_with_paths(one, view, bound) for one in error.suggest]
+        own = None if call.is_relayed else view  # called by its own name, it is suggested by that
+        suggest = tuple(shown for one in meant if (shown := wording.suggestion(one, own)) is not None)
         first, _, advice = message.partition("\n")
         if view is None or first not in view.errors:
             return Result("error", message, error=Fault(error.code, message, error.details, suggest))
@@ -323,11 +325,22 @@ def _add_changes(result: Result, call: Call) -> None:
 
 
 def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Suggestion:
-    """A suggestion for the tool that was called is about the same files, unless it names others."""
+    """A suggestion for the tool that was called is about the same files, unless it names others.
+
+    Without a name it is the same call with other values in place of these.
+    """
+    if not call.name:
+        return Suggestion(view.tool.name, {name: _swapped(value, call.arguments) for name, value in bound.items()})
     if call.name != view.tool.name:
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
+
+
+def _swapped(value: Any, others: Mapping[str, Any]) -> Any:
+    if isinstance(value, str):
+        return others.get(value, value)
+    return [_swapped(one, others) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def parse_arguments(given: Mapping[str, Any] | str | bytes | None, notes: list[str] | None = None) -> Mapping[str, Any]:

@@ -15,6 +15,8 @@ from toolroll.result import ErrorCode, Image, Result
 Format = Literal["openai", "responses", "anthropic", "gemini", "mcp"]
 """OpenAI's Chat Completions and Responses, Anthropic's Messages, Gemini, and MCP."""
 Schema = dict[str, Any]
+Calls = Sequence[Mapping[str, Any]] | Mapping[str, Any]
+"""Calls of a provider's answer, or the assistant's message or the answer that holds them."""
 _STRICT_DROPS = frozenset({"default", "minLength", "maxLength"})  # keywords that OpenAI's strict mode refuses
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")  # of a name like read_file, readFile or read-file
 _BOUNDS = _STRICT_DROPS | {"minimum", "maximum", "minItems", "maxItems"}  # those of Anthropic's
@@ -130,6 +132,29 @@ def _nullable(schema: Schema) -> Schema:
     bare = {word: value for word, value in schema.items() if word != "description"}
     choices = bare["anyOf"] if bare.keys() == {"anyOf"} else [bare]
     return {**about, "anyOf": [*choices, {"type": "null"}]}
+
+
+_HOLDERS = ("message", "tool_calls", "output", "content", "parts")
+_CALL_KEYS = ("function", "functionCall", "call_id")
+
+
+def find_calls(given: Any) -> list[Mapping[str, Any]]:
+    """The calls in a list of calls, in an assistant's message, or in a whole answer of a provider."""
+    if hasattr(given, "model_dump"):  # an object of a provider's SDK
+        given = given.model_dump(exclude_none=True)
+    if isinstance(given, Mapping):
+        for key in ("choices", "candidates"):
+            if key in given:
+                return [call for one in given[key] for call in find_calls(one)]
+        inner = next((given[key] for key in _HOLDERS if given.get(key)), ())
+        if isinstance(inner, Mapping):
+            return find_calls(inner)
+        return [] if isinstance(inner, str) else list(filter(_is_call, inner))
+    return [one.model_dump(exclude_none=True) if hasattr(one, "model_dump") else one for one in given]
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, Mapping) and (part.get("type") == "tool_use" or any(key in part for key in _CALL_KEYS))
 
 
 def read_call(format: Format, call: Mapping[str, Any]) -> tuple[str, str, Any]:

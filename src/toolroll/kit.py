@@ -339,17 +339,18 @@ class Kit(ProgramCalls):
         return await run_in_thread(partial(self.call, name, arguments, **options), token)
 
     def execute(
-        self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
+        self, tool_calls: formats.Calls, *, message: str = "", format: formats.Format = "openai"
     ) -> list[dict[str, Any]]:
-        """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
+        """Carry out the calls of a provider's answer, or of a whole message, side by side; the answers, in order."""
         _one_of("format", format, formats.ANSWERS)
-        calls = [formats.read_call(format, one) for one in tool_calls]
+        calls = [formats.read_call(format, one) for one in formats.find_calls(tool_calls)]
         results = self._call_all(calls, message)
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
 
-    def execute_text(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> dict[str, Any]:
+    def execute_text(self, tool_calls: formats.Calls, *, message: str = "") -> dict[str, Any]:
         """Carry out OpenAI-style tool calls, answered in one text: `{"content": ..., "hasToolCalls": ...}`."""
-        calls = [(one.get("id", ""), one["function"]["name"], one["function"].get("arguments")) for one in tool_calls]
+        functions = [(one.get("id", ""), one["function"]) for one in formats.find_calls(tool_calls)]
+        calls = [(id, function["name"], function.get("arguments")) for id, function in functions]
         content = formats.joined_text([name for _, name, _ in calls], self._call_all(calls, message))
         return {"content": content, "hasToolCalls": bool(calls)}
 
@@ -372,8 +373,7 @@ class Kit(ProgramCalls):
             entries = [View.native(from_server(one)) for one in tool.kit_tools()]
         else:
             raise TypeError(f"{tool!r} is not a tool; decorate it with @tool.")
-        for entry in entries:
-            _ = entry.schema  # of a bundle: ValueError when its actions do not go together
+        _ = [entry.schema for entry in entries]  # of a bundle: ValueError when its actions do not go together
         self._add(entries)
         if not isinstance(tool, Tool | View | Bundle):
             tool.follow(self._follow)

@@ -31,7 +31,8 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A ready-to-send call: the name of a tool and its arguments."""
+    """A ready-to-send call: the name of a tool and its arguments. In an error of a tool the name "" stands for the same
+    call, where each value that is a key of `arguments` becomes what that says."""
 
     name: str
     arguments: Mapping[str, Any]

@@ -379,7 +379,10 @@ def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) ->
 
 
 def limits_of(limits: Limits, options: CallOptions) -> Limits:
-    """The limits of one call."""
+    """The limits of one call; TypeError for what is no option of one."""
+    if unknown := options.keys() - CallOptions.__annotations__:
+        how = 'as in kit.call("read", {"path": "a.py"})'
+        raise TypeError(f"{', '.join(sorted(unknown))}: no option of a call. Arguments go into one mapping, {how}.")
     most = options.get("most_chars", limits.output_chars)
     return limits if most >= limits.output_chars else replace(limits, output_chars=most)
 

@@ -10,10 +10,11 @@ from typing import Any, overload
 
 from toolroll.host.context import Context
 from toolroll.policy.effects import CHANGES, EVERYTHING, Effect
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, ToolError, as_tool_error
 from toolroll.schema import Parameter, object_schema, parameters_of
 
 __all__ = ["Effect", "Metadata", "Tool", "tool"]
+_MAX_FAULT_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,13 @@ class Tool:
         for name, value in arguments.items():
             if name in kinds and type(value) is not kinds[name]:
                 arguments[name] = _convert(name, value, kinds[name])
-        output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
-        return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
+        try:
+            output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
+            return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
+        except Exception as error:
+            if self.module.startswith("toolroll.") or as_tool_error(error) is not None:
+                raise
+            raise _describe_fault(self.name, error) from error
 
     @cached_property
     def _conversions(self) -> dict[str, Any]:
@@ -103,6 +109,18 @@ class Tool:
     @property
     def metadata(self) -> Metadata:
         return Metadata(self.name, self.category, self.description, self.safe)
+
+
+def _describe_fault(name: str, error: Exception) -> ToolError:
+    """The error for an exception that somebody's own tool has raised: its type, its words and its place."""
+    from traceback import extract_tb
+
+    last = extract_tb(error.__traceback__)[-1]
+    place, kind = f"{last.filename.rpartition('/')[2]}:{last.lineno}", type(error).__name__
+    words = f": {str(error)[:_MAX_FAULT_CHARS]}" if str(error) else ""
+    details = {"type": kind, "message": str(error), "place": f"{last.filename}:{last.lineno}"}
+    text = f"The tool {name!r} failed with {kind}{words} ({place}). Its author has to repair it."
+    return ToolError(ErrorCode.EXECUTION, text, details=details)
 
 
 def _convert(name: str, value: Any, kind: Any) -> Any:

@@ -85,8 +85,8 @@ class DialectWording:
         called = f"`{entry.name}` (action `{action}`)" if action and len(views) == 1 else f"`{entry.name}`"
         return f"`{self._relay}` of {called}" if self._is_hidden(entry) else called
 
-    def suggestion(self, call: Suggestion) -> Suggestion | None:
-        """A call of a tool as the model would make it here; None when it cannot."""
+    def suggestion(self, call: Suggestion, called: View | None = None) -> Suggestion | None:
+        """A call of a tool as the model would make it here; None when it cannot. The one that it called is at hand."""
         if (found := self._find(call.name)) is None:
             return None
         entry, view, action = found
@@ -95,7 +95,7 @@ class DialectWording:
             return None
         if isinstance(entry, Bundle):
             arguments = {entry.selector: action, **arguments}
-        if self._is_hidden(entry):
+        if self._is_hidden(entry) and (called is None or called.tool is not view.tool):
             return Suggestion(self._relay, {"name": entry.name, "arguments": arguments})
         return Suggestion(entry.name, arguments)
 

@@ -128,7 +128,7 @@ def test_a_missing_file_with_names_like_it(files, ws):
     error = files.missing("sub/bb.txt")
     assert (error.code, error.details) == ("NotFound", {"near": ["sub/b.txt"]})
     assert error.message == "File not found: there is no 'sub/bb.txt'. Did you mean 'sub/b.txt'?"
-    assert error.suggest == (Suggestion("read", {"path": "sub/b.txt"}),)
+    assert error.suggest == (Suggestion("", {"sub/bb.txt": "sub/b.txt"}),)
     assert files.missing("subs/b.txt").details == {"near": ["sub"]}
     assert files.missing("zzz").message.endswith("Use `find` or `ls` to see what there is.")
     assert files.missing("../zzz").details == {"near": []}

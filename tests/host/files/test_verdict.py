@@ -27,7 +27,8 @@ from toolroll.text.encoding import UTF8
 )
 def test_the_first_error_is_told(path, good, bad, said):
     assert find_break(path, good, bad).startswith(f"{path} does not parse any more, {said}")
-    assert find_break(path, good, good) == find_break(path, bad, bad) == find_break(path, None, bad) == ""
+    assert find_break(path, good, good) == find_break(path, bad, bad) == find_break(path, None, good) == ""
+    assert find_break(path, None, bad).startswith(f"{path} does not parse, {said}"), "a new file"
 
 
 _PARTS = b"import a\n\n\ndef f():\n    return 1\n\n\nclass A:\n    b = 1\n"

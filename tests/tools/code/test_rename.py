@@ -340,3 +340,29 @@ def test_servers_with_strange_ideas(manner, code, words, serve_fake, put, ws):
         rename(served, path="a.ts", line=1, character=5, new_name="fresh")
     assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
     assert {path.name: path.read_text() for path in ws.iterdir()} == {"a.ts": "let a = 1\n"}
+
+
+def test_places_of_unknown_type_are_listed_and_taken_on_request(open_kit, put, ws):
+    put({
+        "pkg/__init__.py": "",
+        "pkg/m.py": "class Shop:\n    def run(self):\n        return 1\n",
+        "use.py": "def go(shop):\n    return shop.run()\n",
+    })  # fmt: skip
+    kit = open_kit()
+    asked = {"symbol": "Shop.run", "new_name": "start"}
+    shown = kit.call("rename", {**asked, "preview": True})
+    assert shown.text.startswith("Would rename 'run' to 'start': 1 place")
+    assert "(1 place may use it, by an object of unknown type: use.py:2. Renamed too with `unknown`.)" in shown.text
+    assert kit.call("rename", {**asked, "unknown": True}).ok
+    assert "shop.start()" in (ws / "use.py").read_text()
+
+
+def test_suggestions_for_an_ambiguous_name_keep_the_call(open_kit, put):
+    put({"a.py": "def twin():\n    return 1\n", "b.py": "def twin():\n    return 2\n"})
+    kit = open_kit()
+    refused = kit.call("rename", {"symbol": "twin", "new_name": "other"})
+    assert [dict(one.arguments) for one in refused.error.suggest] == [
+        {"symbol": "twin", "path": path, "new_name": "other"} for path in ("a.py", "b.py")
+    ]
+    first = refused.error.suggest[0]
+    assert kit.call(first.name, first.arguments).ok

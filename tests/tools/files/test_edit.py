@@ -117,3 +117,15 @@ def test_messages_use_the_words_of_the_dialect(open_kit, put):
     put({"a.txt": "x x\n"})
     arguments = {"path": "a.txt", "old_string": "x", "new_string": "y"}
     assert "set `all`" in open_kit("pigo").call("edit", arguments).text
+
+
+@pytest.mark.parametrize("old", ["b = 2", "2", "= 2"])
+def test_an_edit_that_is_sent_twice_changes_no_number_twice(kit, put, ws, old):
+    put({"a.py": "a = 1\nb = 2\n"})
+    call = {"path": "a.py", "old": old, "new": f"{old}2"}
+    assert kit.call("edit", call).ok
+    refused = kit.call("edit", call)
+    assert (refused.error.code, (ws / "a.py").read_text()) == ("Conflict", "a = 1\nb = 22\n")
+    meant = refused.error.suggest[0]
+    assert kit.call(meant.name, meant.arguments).ok
+    assert (ws / "a.py").read_text() == "a = 1\nb = 222\n", "the call that makes it once more"

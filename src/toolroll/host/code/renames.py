@@ -9,8 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.host.code.overridden import check_overridden
-from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, SymbolTarget, defined_in, merge_redeclared
-from toolroll.host.code.symbol_uses import UsePlace, is_exportable, list_places
+from toolroll.host.code.symbol_lookup import (
+    SERVER_SECONDS,
+    NamedFile,
+    SymbolLookup,
+    SymbolTarget,
+    defined_in,
+    merge_redeclared,
+)
+from toolroll.host.code.symbol_uses import MAX_UNSURE, UseFinder, UsePlace, is_exportable, list_places
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.exports import find_exports
@@ -41,6 +48,8 @@ class RenamePlan:
     added: int = 0
     """Edits by name besides those of the server."""
     others: list[UsePlace] = field(default_factory=list)
+    unknown: list[UsePlace] = field(default_factory=list)
+    """Those of the others that may be uses: what they stand on is unknown."""
     reason: str = ""
     warnings: list[str] = field(default_factory=list)
     """About methods outside that the renamed one overrides."""
@@ -52,8 +61,11 @@ class RenamePlanner:
     def __init__(self, lookup: SymbolLookup) -> None:
         self._lookup = lookup
 
-    def plan(self, target: SymbolTarget, new: str, language: str | None) -> RenamePlan:
-        """The edits that rename a symbol everywhere; ToolError when the new name is taken."""
+    def plan(self, target: SymbolTarget, new: str, language: str | None, *, unknown: bool = False) -> RenamePlan:
+        """The edits that rename a symbol everywhere, with `unknown` where it is not known to be used too.
+
+        ToolError when the new name is taken.
+        """
         named = self._lookup.named_files(Symbol(target.name), ".")[0] if target.name else []
         plan = self._by_server(target, new, language, named)
         symbol = (target.symbol or next(iter(self._lookup.define(target)), None)) if plan.files else None
@@ -61,6 +73,10 @@ class RenamePlanner:
         edited = {file.path: [edit.start for edit in file.edits] for file in plan.files}
         spots = {spot for file in plan.files for spot in _spots(file)}
         plan.others = [row for row in list_places(named) if row.spot not in spots]
+        plan.unknown = self._find_unknown(symbol, plan) if plan.files else []
+        if unknown:
+            self._add(plan, [row.spot for row in plan.unknown], new, len(target.name))
+            plan.others, plan.unknown = [row for row in plan.others if row not in plan.unknown], []
         if plan.files and new != target.name:
             self._check_free(symbol, new, {path: self._lines(path, starts) for path, starts in edited.items()})
             family = self._family(symbol, named) if symbol is not None and symbol.owner is not None else []
@@ -80,6 +96,16 @@ class RenamePlanner:
         for path in [one.path for one in plan.files if one.path in {symbol.path, *importing}]:
             spots = [(path, *one) for one in find_exports(self._lookup.text(path), symbol.tag.name)]
             self._add(plan, [spot for spot in spots if spot not in covered], new, len(symbol.tag.name))
+
+    def _find_unknown(self, symbol: DefinedSymbol | None, plan: RenamePlan) -> list[UsePlace]:
+        """Uses of the name on something, where no server knows what is used."""
+        if symbol is None or symbol.owner is None:
+            return []
+        rows = [row for row in plan.others if not row.place.definition and row.place.receiver is not None]
+        token, spots = self._lookup.token.within(SERVER_SECONDS), {row.spot for row in rows}
+        finder = UseFinder(self._lookup)
+        asked = rows[:MAX_UNSURE] if plan.server else []
+        return [row for row in rows if row not in asked or not finder.is_known(row, spots, token)]
 
     def _check_imports(self, symbol: DefinedSymbol, plan: RenamePlan, named: Sequence[NamedFile]) -> None:
         """ToolError where a file imports the symbol by a way that the server does not follow, such as a link."""

@@ -81,18 +81,28 @@ class SymbolLookup:
         return Looked(at, ("syntax",), tuple(self._failed.values()), told=True)
 
     def locate(
-        self, tool: str, symbol: str | None, path: str | None, line: int | None, character: int | None
+        self,
+        tool: str,
+        symbol: str | None,
+        path: str | None,
+        line: int | None,
+        character: int | None,
+        **others: Any,
     ) -> SymbolTarget:
-        """The one symbol that a call is about; a ToolError for an ambiguous one lists the calls to choose from."""
+        """The one symbol that a call is about; a ToolError for an ambiguous one lists the calls to choose from.
+
+        `others` are further arguments, which these calls have too.
+        """
+        others = {name: value for name, value in others.items() if value is not None}
         if path is not None and line is not None:
-            return self._at_line(tool, symbol, self.resolve(path), line, character)
+            return self._at_line(tool, symbol, self.resolve(path), line, character, others)
         if symbol is None:
             raise ToolError(ErrorCode.VALIDATION, "Give `symbol`, such as Parser.parse, or `path` and `line`.")
         found = merge_redeclared(self.definitions(symbol, path or "."))
         if len(found) == 1:
             return to_target(found[0])
         if found:
-            raise self._ambiguous(tool, symbol, found)
+            raise self._ambiguous(tool, symbol, found, others)
         return self._first_use(symbol, path)
 
     def define(self, target: SymbolTarget) -> list[DefinedSymbol]:
@@ -280,7 +290,15 @@ class SymbolLookup:
         self._failed[failed.message] = failed
         return failed
 
-    def _at_line(self, tool: str, symbol: str | None, path: str, line: int, character: int | None) -> SymbolTarget:
+    def _at_line(
+        self,
+        tool: str,
+        symbol: str | None,
+        path: str,
+        line: int,
+        character: int | None,
+        others: Mapping[str, Any],
+    ) -> SymbolTarget:
         """The symbol in a line: at the character, or of the given name, or what the line defines, or its only name."""
         places = self.places(path)
         places.offset(line, character or 1)
@@ -302,7 +320,7 @@ class SymbolLookup:
                 return to_target(DefinedSymbol(path, tag, tags))
         if len({word for word, _ in words}) != 1:
             calls = tuple(
-                Suggestion(tool, {"path": path, "line": line, "symbol": word})
+                Suggestion(tool, {"path": path, "line": line, "symbol": word, **others})
                 for word in dict.fromkeys(word for word, _ in words)
             )
             raise ambiguous(f"Line {line} of {path!r} has {len(calls)} names.", calls)
@@ -321,10 +339,13 @@ class SymbolLookup:
         known = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no symbol {symbol!r} in {path or '.'!r}.{known}")
 
-    def _ambiguous(self, tool: str, symbol: str, found: Sequence[DefinedSymbol]) -> ToolError:
+    def _ambiguous(
+        self, tool: str, symbol: str, found: Sequence[DefinedSymbol], others: Mapping[str, Any]
+    ) -> ToolError:
         calls = tuple(
             Suggestion(
-                tool, {"symbol": one.tag.path, "path": one.path, **({"line": one.tag.name_line} if twice else {})}
+                tool,
+                {"symbol": one.tag.path, "path": one.path, **({"line": one.tag.name_line} if twice else {}), **others},
             )
             for one in found
             for twice in (sum((other.path, other.tag.path) == (one.path, one.tag.path) for other in found) > 1,)

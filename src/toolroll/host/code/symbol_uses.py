@@ -25,7 +25,7 @@ Direction = Literal["uses", "callers", "callees"]
 
 _MAX_RESOLVED = 8  # definitions of one name that a server is asked about
 _MAX_CALLS = 100  # in one definition
-_MAX_UNSURE = 30  # uses whose receiver a server is asked about
+MAX_UNSURE = 30  # uses whose receiver a server is asked about
 _CALLS = frozenset({"call", "decorator"})
 
 
@@ -120,9 +120,9 @@ class UseFinder:
         self._share(groups, named)
         for group in groups:
             group.uses += self._exports(group)
-            if group.server and len(group.unsure) <= _MAX_UNSURE:
+            if group.server and len(group.unsure) <= MAX_UNSURE:
                 spots = {row.spot for row in group.unsure}
-                group.unsure = [row for row in group.unsure if not self._is_known(row, spots, token)]
+                group.unsure = [row for row in group.unsure if not self.is_known(row, spots, token)]
         return groups
 
     def _find_callees(self, name: str, chosen: Sequence[DefinedSymbol]) -> FoundSymbol:
@@ -231,7 +231,7 @@ class UseFinder:
                 if at is not None and at < len(groups):
                     _add(groups[at], row, score)
 
-    def _is_known(self, row: UsePlace, spots: set[tuple[str, int, int]], token: CancelToken) -> bool:
+    def is_known(self, row: UsePlace, spots: set[tuple[str, int, int]], token: CancelToken) -> bool:
         """Whether a server knows what is used at a place: then it is something else.
 
         To clangd an undeclared function of C is declared where it is first called, which is one of these spots.

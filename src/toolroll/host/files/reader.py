@@ -12,7 +12,9 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
 from toolroll.host.files.verdict import find_break
 from toolroll.host.files.versions import DigestCache, FileRecord, SeenVersions, Version, digest, stamp_of
+from toolroll.host.files.walk import Walk
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
@@ -112,6 +114,8 @@ def read_all(fd: int, size: int) -> bytes:
 
 _MOST = 3
 _LISTED = 5_000  # names of a folder that are compared
+_WALKED = 20_000  # entries among which the only file of a name is looked for
+_SKIPPED = ("node_modules", "site-packages")
 
 
 def near_names(root: Root, where: str) -> list[str]:
@@ -131,6 +135,17 @@ def near_names(root: Root, where: str) -> list[str]:
         near = difflib.get_close_matches(parts[depth], names, n=_MOST, cutoff=0.7)
         return [f"{folder}/{name}" if folder else name for name in near]
     return []
+
+
+def find_by_name(root: Root, where: str) -> list[str]:
+    """The only path in the tree that ends as this one, if it is soon found; empty if there are several."""
+    try:
+        with closing_fd(root.folder(".")) as fd:
+            seen = (one.path for one, _ in zip(Walk(fd, skip=_SKIPPED), range(_WALKED), strict=False))
+            found = [one for one in seen if f"/{one}".endswith(f"/{root.text(where)}")]
+    except (OSError, ToolError):
+        return []
+    return found if len(found) == 1 else []
 
 
 class FileReader:
@@ -260,7 +275,7 @@ class FileReader:
     def missing(self, path: str) -> ToolError:
         """The error for a path where nothing is, with names that are near."""
         root, where = self.where(path)
-        near = near_names(root, where)
+        near = near_names(root, where) or find_by_name(root, where)
         if root.text(where) in near:
             return ToolError(ErrorCode.NOT_FOUND, f"File not found: {path!r} is a link, and its target is not there.")
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
@@ -268,7 +283,7 @@ class FileReader:
             ErrorCode.NOT_FOUND,
             f"File not found: there is no {path!r}. {hint}",
             details={"near": near},
-            suggest=tuple(Suggestion("read", {"path": name}) for name in near),
+            suggest=tuple(Suggestion("", {path: name}) for name in near),
         )
 
     def _may_open(self, parts: tuple[str, ...], effects: Effect = Effect.READ) -> None:

@@ -35,11 +35,11 @@ _PARSED: dict[tuple[int, int], int] = {}
 
 
 def find_break(path: str, before: bytes | None, after: bytes) -> str:
-    """Where a file does not parse any more; empty if it does, or did not before, or is not known or too large."""
+    """Where a file does not parse (`before` is None for a new one); empty if it did not before, or is not known."""
     said = _error(path, after)
-    if said is None or before is None or _error(path, before) is not None:
+    if said is None or (before is not None and _error(path, before) is not None):
         return ""
-    return f"{path} does not parse any more, {said}."
+    return f"{path} does not parse{' any more' * (before is not None)}, {said}."
 
 
 def offer_calls(error: ToolError, drafts: Mapping[str, TextFile], folder: str) -> None:

@@ -295,7 +295,8 @@ def _describe(number: int, rows: Sequence[ForkChange], repository: str, result: 
         return _add_note(result, "It changed no file.")
     changes, shown = summarize(rows), bound(write_diff(rows), _MAX_DIFF_CHARS, "head").text
     line = " ".join(filter(None, [describe_changes(changes), repository]))
-    said = f"{line} All of it is held as fork {number}; the workspace is as it was. Use `commit` or `discard`."
+    next_calls = f'commit {{"fork": {number}}} keeps it, discard {{"fork": {number}}} drops it.'
+    said = f"{line} All of it is held as fork {number}; the workspace is as it was. Next: {next_calls}"
     meta = {"fork": number, "changes": change_rows(changes), "changes_total": len(changes), "diff": shown}
     return replace(_add_note(result, f"{said}\n{shown}" if shown else said), meta={**result.meta, **meta})
 

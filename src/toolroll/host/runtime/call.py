@@ -43,5 +43,6 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)  # the checked arguments, by the dialect's names
     changes: list[Change] = field(default_factory=list)  # what its commands have changed in the workspace
     notes: list[str] = field(default_factory=list)  # what is to be said about these changes
+    is_relayed: bool = False  # it came by a tool that calls others
     is_inner: bool = False  # a program that `python` runs has made it
     is_compared: bool = False  # it runs in a fork, which is compared with its base: its commands need no capture

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Literal
+from typing import AnyStr, Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
@@ -86,6 +86,8 @@ def replace(
     if spans and level != "exact":
         cut = _inside_margin(text, spans[0]) if len(spans) == 1 and cuts_in(text, spans[0]) else None
         spans = [] if all(cuts_in(text, span) for span in spans) else [_at_margin(text, span, old) for span in spans]
+    if len(spans) == 1 and not every and ends_inside_word(text, spans[0].end, spans[0].start, new):
+        raise refusals.made_already(source, spans[0], new)
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
         spans = _closest(source, old)
         if cut is not None and len(spans) == 1 and len(source.ways(spans[0], new)) != 1:
@@ -96,6 +98,12 @@ def replace(
         raise refusals.not_found(source, old, new)
     spans = _chosen(source, spans, old, new, every=every, near_line=near_line, first=first)
     return _spliced(source, spans if level == "exact" or new else [_whole(text, span) for span in spans], old, new)
+
+
+def ends_inside_word(text: AnyStr, end: int, start: int, new: AnyStr) -> bool:
+    """Whether a quote ends inside a word or number, and its place has the whole new text already, which goes on."""
+    edge = text[end - 1 : end + 1]
+    return len(edge) == 2 and edge.isalnum() and len(new) > end - start and text.startswith(new, start)
 
 
 def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
@@ -120,6 +128,8 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
         written = adapt(new, "\r\n" if data[max(0, feed - 1) : feed] == b"\r" else "\n").encode("utf-8")
     if written == quote:
         return None  # its line ends are all that differs
+    if ends_inside_word(data, end, start, written):
+        return None  # it may have been made already
     first = feeds(data, start) + 1
     last = first + data.count(b"\n", start, max(start, end - 1))
     whole = memoryview(data)

@@ -298,6 +298,16 @@ def _own_lines(
     return own, sure
 
 
+def made_already(source: EditSource, span: Span, new: str) -> ToolError:
+    """The error for a quote that ends inside a word, where the new text stands already: the edit was sent twice."""
+    line = source.line_at(span.start)
+    call = _widened(source, span, new)
+    text = f"Line {line} has {new!r} already, and the old text ends inside a word there: this edit seems to be made."
+    text = f"{text} Nothing was changed. If it is meant once more, end `old` with the word."
+    details = {"lines": [line]}
+    return ToolError(ErrorCode.CONFLICT, text, details=details, suggest=() if call is None else (call,))
+
+
 def _widened(source: EditSource, span: Span, written: str) -> Suggestion | None:
     """The call that writes `written` at a place: with as many lines around it as make it the only one."""
     first = source.line_at(span.start) - 1

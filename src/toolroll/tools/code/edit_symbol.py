@@ -58,7 +58,7 @@ def edit_symbol(
 ) -> EditedSymbol:
     """Replace, move or delete a definition, or insert code beside it. All files change, or none."""
     lookup = ctx.lookup
-    target = lookup.locate("edit_symbol", symbol, path, line, None)
+    target = lookup.locate("edit_symbol", symbol, path, line, None, action=action, text=text, to=to)
     found = lookup.define(target)
     if not found:
         raise ToolError(ErrorCode.NOT_FOUND, f"There is no definition of {target.name!r} in the workspace.")

@@ -62,16 +62,17 @@ def rename(
     path: Annotated[FilePath | None, "File or folder that has it."] = None,
     line: Annotated[int | None, Field(ge=1), "A line of the file that has it."] = None,
     character: Annotated[int | None, Field(ge=1), "Any character of the name in that line."] = None,
+    preview: Annotated[bool, "Only show what would change."] = False,
+    unknown: Annotated[bool, "Also where it may be another of this name."] = False,
     *,
-    preview: Annotated[bool, "Show what would change, and change nothing."] = False,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
 ) -> Renamed:
     """Rename a symbol everywhere it is used, unless that causes errors. All files change, or none."""
     lookup = ctx.lookup
-    target = lookup.locate("rename", symbol, path, line, character)
+    target = lookup.locate("rename", symbol, path, line, character, new_name=new_name)
     of = language or language_of(target.path)
     text_edits.check_name(new_name, ALIASES.get(of, of) if of else None)
-    plan = RenamePlanner(lookup).plan(target, new_name, language)
+    plan = RenamePlanner(lookup).plan(target, new_name, language, unknown=unknown)
     if not plan.files:
         hint = Positions(lookup.text(target.path)).hint(target.line)
         message = f"There is nothing to rename at line {target.line}, character {target.character}. {hint}"
@@ -116,8 +117,10 @@ def _few(names: list[str]) -> str:
 
 
 def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
+    unknown = list(dict.fromkeys(f"{row.path}:{row.place.line}" for row in plan.unknown))
     code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.others}]
     text = [place for place in left if place not in code]
+    code = [place for place in code if place not in unknown]
     notes = [*([f"(By name: {plan.reason})"] if plan.reason else []), *plan.warnings]
     notes += (
         [f"({counted(plan.added, 'place')} by name, which the server did not name.)"]
@@ -125,6 +128,9 @@ def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
         else []
     )
     notes += [f"({old!r} still stands in strings, comments or documents: {_few(text)}.)"] if text else []
+    if unknown:
+        many = counted(len(unknown), "place")
+        notes.append(f"({many} may use it, by an object of unknown type: {_few(unknown)}. Renamed too with `unknown`.)")
     return [
         *notes,
         *([f"({old!r} is still the name of something else, by what is known: {_few(code)}.)"] if code else []),

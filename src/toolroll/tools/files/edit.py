@@ -147,4 +147,4 @@ def _created(ctx: Context, path: str, content: str, create: bool) -> Edited:
     if ctx.tree.is_file(path):
         raise ToolError(ErrorCode.CONFLICT, f"{path!r} exists. Give the text to replace as `old`, or another `path`.")
     change = ctx.files.write(path, content, overwrite=False)
-    return Edited(change.path, 0, created=True, diff="")
+    return Edited(change.path, 0, created=True, diff="", note=change.verdict)

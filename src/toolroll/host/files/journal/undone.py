@@ -9,8 +9,10 @@ from toolroll.host.files.journal.entry import JournalEntry
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.workspace import JUDGED, Workspace
 from toolroll.text.lines import list_some
+from toolroll.text.truncate import bound
 
 _NAMED = 10  # paths that a note lists
+_MAX_CHARS = 1_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,18 @@ class Undone:
     """Those that have another content now."""
     note: str = ""
     """Where files do not parse any more, what could not be put back, and what became of branches."""
+    removed: list[str] = field(default_factory=list)
+    """Those of the paths where nothing is now: the undone calls had made them."""
 
     def __str__(self) -> str:
         what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
-        back = f" Put back: {', '.join(self.paths)}." if self.paths else ""
-        head = f"Undone: {what}.{back}" if self.entries else "There is nothing to undo."
-        return "\n".join([head, *(f"{one.path}\n{one.diff}" for one in self.files)])
+        back = list_some([one for one in self.paths if one not in set(self.removed)], _NAMED)
+        gone = list_some(self.removed, _NAMED)
+        head = f"Undone: {what}.{f' Put back: {back}.' * bool(back)}{f' Removed: {gone}.' * bool(gone)}"
+        diffs = (f"{one.path}\n{one.diff}" for one in self.files)
+        return (
+            bound("\n".join([head, *diffs]), _MAX_CHARS, "head").text if self.entries else "There is nothing to undo."
+        )
 
 
 def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journal) -> Undone:
@@ -53,7 +61,18 @@ def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journ
         paths,
         [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
         "\n".join(filter(None, [*(change.verdict for change in changes[:JUDGED]), *_name_lost(files), moved])),
+        _list_removed(chosen),
     )
+
+
+def _list_removed(chosen: Sequence[JournalEntry]) -> list[str]:
+    """Where nothing is once these entries, newest first, are undone."""
+    there: dict[str, bool] = {}
+    for change in (change for entry in chosen for change in reversed(entry.changes)):
+        there[change.path] = change.before is not None
+        if change.source is not None:
+            there[change.source] = True
+    return [path for path, is_there in there.items() if not is_there][::-1]
 
 
 def _name_lost(files: Workspace) -> list[str]:
