@@ -270,9 +270,12 @@ def test_a_workspace_that_is_too_large_to_look_through_counts(ws: Path, monkeypa
 def test_configuration_counts_by_what_is_in_it_and_nothing_waits_for_it(ws: Path) -> None:
     os.mkfifo(ws / "config.json")
     assert begin(ws, "landlock")[0].source == ""
-    (ws / ".npmrc").write_text("registry=https://npm.example/\n")
+    (ws / ".npmrc").write_text("//npm.example/:_authToken=${NPM_TOKEN}\n")
+    (ws / "settings.json").write_text('{"editor.tokenColorCustomizations": {"comments": "#229977"}}')
+    (ws / ".git").mkdir()
+    (ws / ".git/config").write_text("[remote]\n\turl = https://me:hunter2-swordfish@git.example/\n")  # git needs it
     assert begin(ws, "landlock")[0].source == ""
-    (ws / ".npmrc").write_text("//npm.example/:_authToken=x\n")
+    (ws / ".npmrc").write_text("//npm.example/:_authToken=npm_abcdefghijklmnopqrstuvwxyz0123456789\n")
     assert "'.npmrc'" in begin(ws, "landlock")[0].source
 
 

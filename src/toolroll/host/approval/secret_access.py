@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest, Consent
@@ -25,9 +25,7 @@ from toolroll.text.lines import list_some
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PACKAGES = re.compile(
-    r"node_modules|(?:site|dist)-packages|python\d[\d.]*|vendor|target|__pycache__|\.(?:git|hg|svn|jj)"
-)
+_PACKAGES = re.compile(r"node_modules|(?:site|dist)-packages|python\d[\d.]*|vendor|target|__pycache__|\.(?:hg|svn|jj)")
 _MAX_DEPTH, _MAX_NAMES = 40, 200_000
 _TOO_LARGE = f"a file of a workspace with more than {_MAX_NAMES:,} names"
 _SHOWN = 10  # files, in a question or a note
@@ -247,10 +245,11 @@ class SecretAccess:
 
     def _find(self) -> list[str]:
         """The files of secrets in the workspace, each as it is named there."""
-        from toolroll.host.approval.secret_files import find_secret_files
+        from toolroll.host.approval.secret_files import find_secret_files, is_secret_file
 
+        how: dict[str, Any] = {"depth": _MAX_DEPTH, "most": _MAX_NAMES, "links": True, "skip": ".git"}
         found = find_secret_files(
-            self._folders, _PACKAGES, depth=_MAX_DEPTH, most=_MAX_NAMES, is_named=self._is_named, links=True
+            self._folders, _PACKAGES, is_secret=lambda one: is_secret_file(one) or self._is_named(one), **how
         )
         self._has_looked = True
         if not found.is_whole:

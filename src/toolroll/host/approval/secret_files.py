@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from toolroll.policy.secrets import holds_credential, is_secret_name, may_hold_credential
+from toolroll.policy.secrets import holds_credential, holds_secret, is_secret_name, may_hold_credential
 
 _MAX_BYTES = 1 << 20  # of configuration; a longer file is taken for one of secrets
 
@@ -28,13 +28,14 @@ def find_secret_files(
     *,
     depth: int,
     most: int,
-    is_named: Callable[[str], bool] | None = None,
+    is_secret: Callable[[str], bool],
     links: bool = False,
+    skip: str = "",
 ) -> FoundSecretFiles:
     """The files of secrets in these folders, breadth first, so many levels deep, among so many names.
 
-    What is in the folders of one whose name matches `packages` came with a package: test keys, for example. `is_named`
-    says of more paths that they are secret. With `links`, links of such a name count as well.
+    What is in the folders of one whose name matches `packages` came with a package: test keys, for example. With
+    `links`, links of such a name count as well. Folders with the name `skip` are left out.
     """
     found: list[str] = []
     waiting = deque((root, 0) for root in roots)
@@ -49,27 +50,40 @@ def find_secret_files(
         deeper = level < depth and packages.fullmatch(os.path.basename(folder)) is None
         for entry in inside:
             if entry.is_dir(follow_symlinks=False):
-                if deeper:
+                if deeper and entry.name != skip:
                     waiting.append((entry.path, level + 1))
-            elif (links or not entry.is_symlink()) and (
-                is_secret_file(entry.path) or (is_named is not None and is_named(entry.path))
-            ):
+            elif (links or not entry.is_symlink()) and is_secret(entry.path):
                 found.append(entry.path)
     return FoundSecretFiles(found, not waiting)
 
 
-def is_secret_file(path: str) -> bool:
-    """Whether a file has the name of one with secrets, or is configuration that holds a credential."""
+def may_be_secret_file(path: str) -> bool:
+    """Whether a file has the name of one with secrets, or is configuration that could hold a credential."""
     return is_secret_name(path) or (may_hold_credential(os.path.basename(path)) and not holds_no_credential(path))
+
+
+def is_secret_file(path: str) -> bool:
+    """Whether a file has the name of one with secrets, or is configuration that shows a key, token or password."""
+    name = os.path.basename(path)
+    if is_secret_name(path) or not may_hold_credential(name):
+        return is_secret_name(path)
+    data = _read(path) or b""
+    if name.lower().endswith((".pem", ".key", ".asc")):
+        return holds_credential(name, data)
+    return holds_secret(data.decode("utf-8", "replace"))
 
 
 def holds_no_credential(path: str) -> bool:
     """Whether a file of settings is there and holds nothing that looks like a credential."""
+    data = _read(path)
+    return data is not None and len(data) <= _MAX_BYTES and not holds_credential(os.path.basename(path), data)
+
+
+def _read(path: str) -> bytes | None:
+    """The beginning of a file; None if it cannot be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return True
-            data = file.read(_MAX_BYTES + 1)
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # a pipe would keep us waiting
+            return file.read(_MAX_BYTES + 1) if is_file else b""
     except OSError:
-        return False
-    return len(data) <= _MAX_BYTES and not holds_credential(os.path.basename(path), data)
+        return None

@@ -101,11 +101,10 @@ class HostGate:
         place = name_host(target.host, target.port)
         # Before anything is asked or looked up: a name can carry data out.
         self._check(urls.judge(url, lambda _: _SOME_PUBLIC_ADDRESS, self._allow), place, command)
-        is_named = target.port in self.ports(target.host)
-        if not is_named and not self._agreed(_host_request(place), command):
+        is_named, request = target.port in self.ports(target.host), self._ask_before(place)
+        if not is_named and not self._agreed(_host_request(place, request), command):
             self._refusals.append(_Refusal(time.time(), place, "", command()))
             raise UnreachedError(f"{place} is not among the hosts that commands may reach. {self._how([place])}")
-        request = self._ask_before(place)
         if request is not None and is_named and command() not in self._free and not self._agreed(request, command):
             why = "the workspace has secrets that the command can read, and the user did not agree"
             raise self._refuse(place, why, command)
@@ -212,7 +211,8 @@ class HostGate:
             return answers[request.key] is Consent.GIVEN
 
 
-def _host_request(place: str) -> ApprovalRequest:
-    """The question about a host that is not named."""
-    why, covers = f"a command wants to reach {place}", f"connections of commands to {place}"
+def _host_request(place: str, also: ApprovalRequest | None) -> ApprovalRequest:
+    """The question about a host that is not named; `also` is what would be asked about one that is."""
+    why = also.reason if also is not None else f"a command wants to reach {place}"
+    covers = f"connections of commands to {place}"
     return ApprovalRequest("network", Effect.NETWORK, {"host": place}, why, key=("network", place), covers=covers)

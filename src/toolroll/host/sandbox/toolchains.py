@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from toolroll.host.approval.secret_files import find_secret_files, holds_no_credential
+from toolroll.host.approval.secret_files import find_secret_files, holds_no_credential, may_be_secret_file
 from toolroll.host.files.system import ETC, FOLDERS, carve_out, real
 from toolroll.host.runtime.launcher import is_beneath, outermost
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
@@ -76,7 +76,7 @@ def _readable(
     own = {there for one in extra if (there := _real(one)) is not None}
     roots = outermost(found | own)
     secrets = [one for one in secret_paths(homes) if os.path.lexists(one)]
-    found_there = find_secret_files(roots, _PACKAGES, depth=_DEPTH, most=_MOST)
+    found_there = find_secret_files(roots, _PACKAGES, depth=_DEPTH, most=_MOST, is_secret=may_be_secret_file)
     secrets += (path for path in found_there.paths if path not in own)
     carvings = [part for path in roots for part in carve_out(path, secrets)]
     return tuple(sorted({*carvings, *_links(roots, carvings, secrets)}))
