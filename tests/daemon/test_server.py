@@ -166,6 +166,21 @@ def test_a_question_is_asked_on_the_terminal_of_the_client(start, here, monkeypa
     os.close(theirs)
 
 
+def test_a_client_that_ends_in_the_middle_of_a_question_ends_its_call(start, here, by_daemon, monkeypatch):
+    monkeypatch.setenv("TOOLROLL_POLICY", "ask")
+    server = start()
+    code = "import sys; from toolroll.__main__ import main; sys.exit(main())"
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", code, "call", "write", "path=a", "content=b"]
+    with subprocess.Popen(words, stdin=theirs, stderr=theirs) as client:
+        Person(ours).sees("lways: ")
+        client.kill()
+    os.close(ours)
+    os.close(theirs)
+    assert until(lambda: not server._running)
+    assert (by_daemon("call", "ls")[0], (here / "a").exists()) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("sent", "answer"),
     [

@@ -102,13 +102,15 @@ def test_it_imports_nothing_that_takes_long(start, here):
     ]
 
 
-def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
+def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon, monkeypatch):
     """What took no call is gone without: the client goes on alone. What had begun may have taken effect."""
     handlers = {one: signal.getsignal(one) for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
     jobs = Path(user_sockets.run_folder(), socket_name({}, __version__) + client.JOBS)
     begun = b'{"method":"begun","of":1}\n'
+    monkeypatch.setattr(client, "_BEGIN_TIMEOUT_S", 0.1)
     for sent, status, out, said in (
         (b"", None, "", ""),
+        (None, None, "", ""),
         (b'{"id":1,"error":{"code":1,"message":"No."}}\n', None, "", ""),
         (begun, 1, "", "may have taken effect"),
         (begun + b'{"id":1,"result"', 1, "", "its jobs ended with it:\n  job 1: sleep 600\n"),
@@ -123,7 +125,9 @@ def test_a_daemon_that_dies_in_a_call_is_reported(here, by_daemon):
                 connection, _ = listener.accept()
                 with connection:
                     connection.recv(1 << 20)
-                    connection.sendall(sent)
+                    connection.sendall(sent or b"")
+                    if sent is None:  # it says nothing while the client waits
+                        connection.recv(1)
 
             thread = threading.Thread(target=answer)
             thread.start()

@@ -8,12 +8,14 @@ import pytest
 from toolroll.host.network.peers import TcpPeers
 from toolroll.mcp.http import gate as module
 from toolroll.mcp.http import listen
-from toolroll.mcp.http.gate import Gate
+from toolroll.mcp.http.gate import EXAMINED, Gate
 
 TOKEN = b"Bearer secret-secret-secret"
 
 
-def ask(*headers: tuple[bytes, bytes], scheme: str = "http", peers: TcpPeers | None = None) -> list[int]:
+def ask(
+    *headers: tuple[bytes, bytes], scheme: str = "http", peers: TcpPeers | None = None, **state: set[TcpPeers]
+) -> list[int]:
     """The status that a request with these headers gets; 200 comes from behind the door."""
     sent: list[dict[str, Any]] = []
 
@@ -28,7 +30,7 @@ def ask(*headers: tuple[bytes, bytes], scheme: str = "http", peers: TcpPeers | N
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    scope = {"type": scheme, "path": "/mcp", "method": "POST", "headers": list(headers)}
+    scope = {"type": scheme, "path": "/mcp", "method": "POST", "headers": list(headers), "state": state}
     scope |= {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}
     hosts = frozenset({"box.example:80", "[fd00::1]:80"})
     asyncio.run(Gate(inside, token="secret-secret-secret", hosts=hosts, peers=peers)(scope, receive, send))
@@ -68,6 +70,13 @@ def test_only_what_is_exactly_right_comes_in(headers, status):
 
 def test_a_client_that_is_no_process_here_is_refused_after_the_token():
     assert (ask(HOST, KEY, peers=TcpPeers()), ask(HOST, peers=TcpPeers())) == ([403], [401])
+
+
+def test_a_connection_is_examined_once() -> None:
+    peers = TcpPeers()
+    assert ask(HOST, KEY, peers=peers, **{EXAMINED: {peers}}) == [200]
+    assert ask(HOST, KEY, peers=peers, **{EXAMINED: {TcpPeers()}}) == [403]
+    assert ask(HOST, peers=peers, **{EXAMINED: {peers}}) == [401]
 
 
 def test_nothing_but_http_is_answered():

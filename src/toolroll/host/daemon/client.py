@@ -45,6 +45,8 @@ _MAX_ADDRESS_BYTES = 100
 _CHUNK_BYTES = 1 << 18
 MAX_INPUT_BYTES = 32 << 20
 _SIGINT_STATUS, _SIGPIPE_STATUS, _FAILED = 130, 141, 1
+_BEGIN_TIMEOUT_S = 30.0
+"""A daemon that has not begun with a call by then is stopped or stuck; it does not begin when the client is gone."""
 _CANCEL_TIMEOUT_S = 10.0
 _LOST = "The daemon ended during this call, which may have taken effect. Look at the result before you call again."
 _CUT_OFF = "The daemon was killed, and its jobs ended with it:"
@@ -192,6 +194,7 @@ class _DaemonCall:
 
     def run(self, argv: Sequence[str]) -> int | None:
         """Send the command line, answer what the daemon asks, and print; None if the daemon has not begun with it."""
+        self._connection.settimeout(_BEGIN_TIMEOUT_S)
         try:
             self._send_call(argv)
             while (message := self._receive()) is not None:
@@ -238,7 +241,9 @@ class _DaemonCall:
         """Take an event of our call, or answer a question of it."""
         from _json import encode_basestring_ascii
 
-        self._begun = self._begun or message["method"] == "begun"
+        if message["method"] == "begun":
+            self._begun = True
+            self._connection.settimeout(None)
         if "id" not in message:
             return
         try:

@@ -29,6 +29,8 @@ PATH = "/mcp"
 MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_TIMEOUT_S = 30.0
 """Time in which a client must send a body."""
+EXAMINED = "toolroll.examined"
+"""In the state of a connection: the checks that its client has passed."""
 
 _METHODS = ("POST", "GET", "DELETE")
 _MAX_LOGGED_CHARS = 100
@@ -106,9 +108,15 @@ def check_token(headers: Headers, expected: bytes) -> None:
 
 
 async def check_client(scope: Scope, peers: TcpPeers) -> None:
-    """Refuse a request unless the process at the other end of its connection may use the server."""
-    if why := await asyncio.to_thread(peers.refusal, scope["client"], scope["server"]):
-        raise HttpRefusedError(403, why)
+    """Refuse a request unless the process at the other end of its connection may use the server.
+
+    A connection is examined with its first request: its end there stays the same socket.
+    """
+    examined: set[TcpPeers] = scope.get("state", {}).get(EXAMINED, set())
+    if peers not in examined:
+        if why := await asyncio.to_thread(peers.refusal, scope["client"], scope["server"]):
+            raise HttpRefusedError(403, why)
+        examined.add(peers)
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:

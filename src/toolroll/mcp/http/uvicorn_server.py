@@ -14,6 +14,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from toolroll.mcp.http.gate import EXAMINED
+
 HEAD_TIMEOUT_S = 10
 """Time in which a client must send the head of a request."""
 IDLE_TIMEOUT_S = 75
@@ -28,6 +30,7 @@ class _HeadTimeout(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
         super().connection_made(transport)
+        self.app_state = {**self.app_state, EXAMINED: set()}  # each request gets a copy, with the same set
         self._timer = self.loop.call_later(HEAD_TIMEOUT_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
