@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -29,6 +29,7 @@ Choice = Literal["all", "core", "lazy"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 FIND, CALL, CALL_READ = "find_tools", "call_tool", "call_read_tool"
 META_TOOLS = (FIND, CALL, CALL_READ)
+_MAX_RESULT_CHARS = 16 << 20  # that a program gets at once
 _CALLS = f"Call a tool not shown here, as {FIND} describes it."
 _READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
@@ -219,12 +220,32 @@ def _speaks_to_loop(entry: Entry) -> bool:
 def call_from_program(
     call: Callable[[str, Mapping[str, Any], Context], Result], entry: Entry | None, request: CallRequest, ctx: Context
 ) -> Result:
-    """Carry out a call that a program makes of this entry; positional arguments are in the order of its schema."""
+    """Carry out a call that a program makes of this entry; positional arguments are in the order of its schema.
+
+    The data that it gets is whole, or the call is an error.
+    """
     try:
         given = request.named if entry is None else request.arguments(entry.schema["properties"])
     except ValueError as error:
         return Result("error", str(error), error=Fault(ErrorCode.VALIDATION, str(error)))
-    return call(request.name, given, ctx)
+    limits = ctx.call.limits
+    ctx.call.limits = replace(limits, output_chars=max(_MAX_RESULT_CHARS, limits.output_chars))
+    return _check_whole(call(request.name, given, ctx), given)
+
+
+def _check_whole(result: Result, given: Mapping[str, Any]) -> Result:
+    """The result, or the error for one whose data is a part: nobody reads a note in a program."""
+    data = result.data if isinstance(result.data, dict) else {}
+    handle = result.meta.get("spill") or data.get("spill") or ""
+    shortened = result.meta.get("truncated") or handle or data.get("truncated")
+    if result.ok and shortened and not given.keys() & {"limit", "most", "end"}:
+        rest = f" All of it is kept as {handle!r}." if handle else ""
+        text = f"The result has more than {_MAX_RESULT_CHARS} characters. Ask for less at once.{rest}"
+        return Result("error", text, error=Fault(ErrorCode.TOO_LARGE, text))
+    if result.status == "partial" and not (data.get("looked") or {}).get("failed"):
+        text = f"The answer is a part of the whole: {result.text.rpartition(chr(10))[2]}"
+        return Result("error", text, error=Fault(ErrorCode.TIMEOUT, text))
+    return result
 
 
 def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:

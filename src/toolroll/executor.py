@@ -167,6 +167,8 @@ class Executor:
                 call.arguments, _ = entry.checker.check(changed, call.name)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
+            if call.is_inner:
+                bound = {**_unbounded(view, bound), **bound}
             if view.may_stand_for_another(bound) and (meant := self._read_command(view, bound, ctx)):
                 return self._run_meant(meant, coerced, ctx)
             ctx.secrets.notice_paths(map(ctx.files.key, view.tool.paths_in(bound)))
@@ -335,6 +337,15 @@ def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Sugge
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
+
+
+_WHOLE = {"limit": 1 << 40, "most": 16 << 20}  # parameters that bound what a model is shown, by entries or characters
+
+
+def _unbounded(view: View, bound: Mapping[str, Any]) -> dict[str, Any]:
+    """What a program has not bounded itself it gets whole: its `Result.data` is not for a model's eyes."""
+    free = (one for one in view.tool.parameters if one.name in _WHOLE and "maximum" not in one.schema)
+    return {one.name: _WHOLE[one.name] for one in free if one.name not in bound}
 
 
 def _swapped(value: Any, others: Mapping[str, Any]) -> Any:

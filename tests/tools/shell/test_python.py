@@ -278,3 +278,25 @@ def test_settings_turn_it_on_where_commands_are_ours(open_kit, ws):
     settings = Settings(code_mode=True)
     assert open_kit(settings=settings).entry("python").pinned
     assert not open_kit(settings=settings, commands=object()).entry("python").pinned
+
+
+def test_a_program_gets_whole_data(open_kit, put):
+    put({f"c{number}.json": '{"port": 1}\n' for number in range(160)})
+    put({"big.txt": "".join(f"{number}\n" for number in range(1, 30_001))})
+    kit = open_kit(code_mode=True)
+
+    def run(code):
+        return kit.call("python", {"code": code}).text.strip()
+
+    assert run('print(len(tools.find("*.json")["entries"]), len(tools.grep("port")["rows"]))') == "160 160"
+    assert run('print(sum(map(int, tools.read("big.txt")["content"].split())))') == "450015000"
+    assert run('print(sum(map(int, tools.bash("seq 1 100000")["output"].split())))') == "5000050000"
+    assert run('print(len(tools.find("*.json", limit=7)["entries"]))') == "7", "what it bounds itself stays so"
+    too_much = run('try:\n    tools.bash("yes 12345678 | head -c 20000000")\nexcept ToolError as e:\n    print(e.code)')
+    assert too_much == "TooLarge"
+
+
+def test_a_program_that_fails_names_its_calls(open_kit):
+    kit = open_kit(code_mode=True)
+    failed = kit.call("python", {"code": 'tools.write("done.txt", "1")\n1 / 0'})
+    assert "Until then it had called: write (1)." in failed.text

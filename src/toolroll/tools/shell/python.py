@@ -57,7 +57,10 @@ def python(
     if calls is not None and calls.made:
         done = replace(done, output=calls.relabelled(done.output), meta={**done.meta, "calls": dict(calls.made)})
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
-    note = "\n".join(filter(None, dict.fromkeys((done.note, name_python("", interpreter, ctx.shell.environment)))))
+    made = ", ".join(f"{name} ({count})" for name, count in calls.made.items()) if calls is not None else ""
+    acted = f"Until then it had called: {made}." if made and done.failed else ""
+    said = (done.note, acted, name_python("", interpreter, ctx.shell.environment))
+    note = "\n".join(filter(None, dict.fromkeys(said)))
     return replace(done, note=note).checked(on_failure=on_failure)
 
 
