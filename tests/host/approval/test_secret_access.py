@@ -241,6 +241,20 @@ def test_the_user_can_agree(ws: Path) -> None:
     assert (len(rights.hide), access.begin_command("bubblewrap").hide == rights.hide, len(asked)) == (1, True, 1)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", ".env"])
+def test_a_fork_of_a_frozen_workspace_knows_whether_it_has_secrets(
+    ws: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (ws / name).write_text("A=b")
+    base, fork = (SecretAccess(Guard(Policy(), "code"), [str(ws)]) for _ in range(2))
+    base.find_out()
+    fork.start_from(base)
+    if name != ".env":
+        monkeypatch.setattr(SecretAccess, "_find", None)  # it looks no more
+    fork.begin_command("landlock")
+    assert bool(fork._mark.source) is (name == ".env")
+
+
 def test_a_file_that_git_has_cannot_be_hidden(ws: Path) -> None:
     (ws / ".env").write_text("A=b")
     guard = Guard(Policy(network=("example.org",)), "code")

@@ -90,7 +90,7 @@ class SecretAccess:
         self._list_tracked = list_tracked
         self._lock = threading.Lock()
         self._mark = _Mark()
-        self._commands_ran = self._has_looked = self._was_noted = self._was_declined = False
+        self._commands_ran = self._has_looked = self._was_noted = self._was_declined = self._is_free = False
 
     def share(self, other: SecretAccess) -> None:
         """Have one mark with another kit: what a fork has read, its base can send."""
@@ -98,9 +98,13 @@ class SecretAccess:
             other._mark.source = other._mark.source or self.source
         self._mark = other._mark
 
+    def find_out(self) -> None:
+        """Look through a frozen workspace, for the forks of it that `start_from` this."""
+        self._is_free = not self._find()
+
     def start_from(self, base: SecretAccess) -> None:
         """Take over that a frozen workspace, of which this is a fork, has no files of secrets."""
-        self._has_looked = base._has_looked
+        self._has_looked = base._is_free
 
     @property
     def source(self) -> str:
@@ -141,7 +145,8 @@ class SecretAccess:
         """What a command may do that is about to start in this tier; ToolError if it would see what it must not."""
         policy, can_hide = self._guard.policy, tier == "bubblewrap"
         hides, has_network = policy.secrets == "hide", self._gives_network(tier)
-        if not has_network and not hides and (self._mark.source or self._has_looked):
+        is_decided = has_network and (can_hide or policy.network is True)  # now; else each connection is
+        if not hides and not is_decided and (self._mark.source or self._has_looked):
             self._commands_ran = True
             return _ALL_RIGHTS
         found = self._find()
@@ -210,7 +215,7 @@ class SecretAccess:
 
     def connection_request(self, place: str) -> ApprovalRequest | None:
         """What is to be asked before a command connects to a host that the user has named; None for nothing."""
-        if not (source := self._mark.source):
+        if not (source := self.source):
             return None
         why = f"a command wants to reach {place}. {source} in this session, and the command can send it"
         return ApprovalRequest(

@@ -174,12 +174,11 @@ class CommandLauncher:
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
         self._shares_temp = False
-        self._alias = ""
         self._folders: list[str] = []
         self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
-        self._changes = self._cgroup = ""
+        self._alias = self._changes = self._cgroup = ""
         self._among: tuple[str, ...] = ()
         self._temps: str | None = None  # where temporary folders are made
         self._held = -1
@@ -188,6 +187,7 @@ class CommandLauncher:
         """Look for what depends on the workspace as a whole: what `start_from` takes over in a fork."""
         for one in self._auto_run:
             one.scan()
+        self._secrets.find_out()
         self._identity = find_identity(self._root, self._environ, self._launcher, ())
         with suppress(OSError):  # then they are not removed after a kill
             import tempfile
