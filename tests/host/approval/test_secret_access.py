@@ -57,6 +57,7 @@ READS = [
     ("grep", {"pattern": "=", "path": ".env"}),
     ("edit", {"path": ".env", "old": "no such text, so that the result shows what is near", "new": "hunter3"}),
     ("copy", {"source": ".env", "target": "copied"}),
+    ("multiedit", {"pattern": ".e*", "find": "hunter2", "replace": "x", "preview": True}),
     ("bash", {"command": "rev .e*"}),
     ("bash", {"command": "true"}),
     ("python", {"code": "print(open('.e' + 'nv').read()[::-1])"}),
