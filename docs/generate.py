@@ -228,7 +228,8 @@ def _statements(dialect: str) -> str:
         rows.append([row.subject, row.statement, here, ", ".join(map(_test_link, row.tests))])
     count = sum(not row.reason for row in found)
     lead = f"What its document states, in our words: {count} of {len(rows)} as written, the others with the reason."
-    return f"{lead}\n\n{_table(['of', 'statement', 'here', 'test'], rows)}"
+    names = f"[from-{dialect}.md](from-{dialect}.md) has its names beside ours, with code that runs."
+    return f"{lead} {names}\n\n{_table(['of', 'statement', 'here', 'test'], rows)}"
 
 
 def _test_link(test: str) -> str:
