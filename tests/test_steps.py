@@ -133,7 +133,9 @@ def test_every_call_is_recorded_and_counted(open_kit, put):
     assert (read.chars, read.tokens) == (len("".join(texts)), -(-len("".join(texts)) // 4))
 
 
-def test_a_system_error_is_raised_and_recorded(kit):
+def test_a_system_error_is_raised_and_recorded(open_kit):
+    kit = open_kit("koopa")
+
     @tool
     def broken() -> str:
         """Break."""

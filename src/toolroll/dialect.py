@@ -415,6 +415,7 @@ class Relay:
 
 Entry = View | Bundle | Relay
 Freshness = Literal["none", "fresh", "seen"]
+Faults = Literal["raise", "answer own", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,8 +435,9 @@ class Profile:
     """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"
     """Which part of a result that is too long is shown."""
-    raises: bool = True
-    """Raise what a tool raises and the model cannot mend; else it is an error result, as all others."""
+    faults: Faults = "answer own"
+    """What is done with an exception that the model cannot mend: raise it, make it an error result, or that only where
+    somebody's own tool has raised it."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
     commands: str = "native"
@@ -452,7 +454,8 @@ class Profile:
 
     def __post_init__(self) -> None:
         """Refuse values that no code knows: a misspelled guard would switch it off."""
-        for name, value, known in (("guard", self.guard, get_args(Freshness)), ("keep", self.keep, get_args(Keep))):
+        choices = ("guard", self.guard, Freshness), ("keep", self.keep, Keep), ("faults", self.faults, Faults)
+        for name, value, known in ((name, value, get_args(kinds)) for name, value, kinds in choices):
             if value not in known:
                 raise ValueError(f"A profile's {name} is {value!r}. There are: {', '.join(map(repr, known))}.")
 

@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolroll.dialect import Bundle, Entry, Profile, Relay, View
+from toolroll.dialect import Bundle, Entry, Faults, Profile, Relay, View
 from toolroll.host.approval.auto_run import note
-from toolroll.host.approval.guard import Guard, run_changed
+from toolroll.host.approval.guard import Guard, StoppedByApproverError, run_changed
 from toolroll.host.approval.request import CallChangedError
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
-from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, answer_errors, build_chain
+from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error, next_step
+from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
+from toolroll.tool import describe_fault
 from toolroll.wording import DialectWording
 
 Arguments = Mapping[str, Any] | str | None
@@ -59,6 +60,36 @@ class _Chains(dict[View, Proceed]):
         return self.setdefault(view, build_chain(self._around, view))
 
 
+def _answer_faults(view: View, proceed: Proceed) -> Proceed:
+    """Make whatever the tool itself raises an error of the call, also what is no error of the model."""
+
+    def answered(ctx: Context, arguments: dict[str, Any]) -> Any:
+        try:
+            return proceed(ctx, arguments)
+        except (ToolError, CallChangedError, StoppedByApproverError):
+            raise
+        except Exception as error:
+            if as_tool_error(error) is not None:
+                raise
+            if isinstance(error, OSError):
+                raise ToolError(ErrorCode.IO, f"{type(error).__name__}: {error}.{next_step(error)}") from error
+            raise describe_fault(view.tool.name, error) from error
+
+    return answered
+
+
+def _answer_own_faults(view: View, proceed: Proceed) -> Proceed:
+    """The same for somebody's own tool; what goes wrong in ours is raised."""
+    return proceed if view.tool.is_ours else _answer_faults(view, proceed)
+
+
+_FAULTS: dict[Faults, tuple[Step, ...]] = {
+    "raise": (),
+    "answer own": (_answer_own_faults,),
+    "answer": (_answer_faults,),
+}
+
+
 class Executor:
     """Runs calls of one set of entries. Errors become results; the profile says whether those of the system do."""
 
@@ -84,7 +115,7 @@ class Executor:
         self._observers = observers
         self._wording = wording
         self._hooks = hooks
-        self._around: tuple[Step, ...] = (Authorization(guard), *steps, *(() if profile.raises else (answer_errors,)))
+        self._around: tuple[Step, ...] = (Authorization(guard), *steps, *_FAULTS[profile.faults])
         self._chains = _Chains(self._around)
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:

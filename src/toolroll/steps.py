@@ -14,8 +14,7 @@ import msgspec
 
 from toolroll.dialect import View
 from toolroll.host.approval.auto_run import AutoRunCheck
-from toolroll.host.approval.guard import Guard, StoppedByApproverError
-from toolroll.host.approval.request import CallChangedError
+from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
@@ -316,22 +315,6 @@ def hold_changes(view: View, proceed: Proceed) -> Proceed:
         return ctx.forks.run(ctx, lambda inner: proceed(inner, dict(arguments)))
 
     return held
-
-
-def answer_errors(_view: View, proceed: Proceed) -> Proceed:
-    """Make whatever the tool itself raises an error of the call, also what is no error of the model."""
-
-    def answered(ctx: Context, arguments: dict[str, Any]) -> Any:
-        try:
-            return proceed(ctx, arguments)
-        except (ToolError, CallChangedError, StoppedByApproverError):
-            raise
-        except Exception as error:
-            kind, code = type(error).__name__, ErrorCode.IO if isinstance(error, OSError) else ErrorCode.EXECUTION
-            known = as_tool_error(error) or ToolError(code, f"{kind}: {error}", details={"exception": kind})
-            raise known from error
-
-    return answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from toolroll.host.context import Context
 from toolroll.policy.effects import CHANGES, EVERYTHING, Effect
-from toolroll.result import ErrorCode, ToolError, as_tool_error
+from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Parameter, object_schema, parameters_of
 
 __all__ = ["Effect", "Metadata", "Tool", "tool"]
@@ -69,13 +69,13 @@ class Tool:
         for name, value in arguments.items():
             if name in kinds and type(value) is not kinds[name]:
                 arguments[name] = _convert(name, value, kinds[name])
-        try:
-            output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
-            return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
-        except Exception as error:
-            if self.module.startswith("toolroll.") or as_tool_error(error) is not None:
-                raise
-            raise _describe_fault(self.name, error) from error
+        output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
+        return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it comes with toolroll."""
+        return self.module.startswith("toolroll.")
 
     @cached_property
     def _conversions(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Tool:
         return Metadata(self.name, self.category, self.description, self.safe)
 
 
-def _describe_fault(name: str, error: Exception) -> ToolError:
+def describe_fault(name: str, error: Exception) -> ToolError:
     """The error for an exception that somebody's own tool has raised: its type, its words and its place."""
     from traceback import extract_tb
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +362,7 @@ def test_a_system_error_is_raised_and_the_end_is_told(serve: Serve, agent_at: An
         """Break."""
         raise ZeroDivisionError
 
-    kit.register(burst)
+    kit.register(replace(burst, module="toolroll.tools.burst"))  # what goes wrong in ours is raised
     agent, told = agent_at(serve("openai", call("burst")), kit=kit)
     with pytest.raises(ZeroDivisionError):
         agent.run("x")

@@ -194,10 +194,11 @@ def test_errors_are_results_whatever_raises_them(kit):
     kit.register(full)
     results = [kit.call("boom", {"why": "bad input"}), kit.call("full"), kit.call("nope"), kit.call("boom", "{")]
     assert [one.error.code for one in results] == ["ExecutionError", "IOError", "NotFound", "ValidationError"]
-    assert results[0].text == "ValueError: bad input"
+    assert "ValueError: bad input" in results[0].text
     calls = [("boom", '{"why": "x"}'), ("ls", '{"path": "."}')]
     made = [{"id": name, "function": {"name": name, "arguments": given}} for name, given in calls]
-    assert [one["content"] for one in kit.execute(made)] == ["ValueError: x", "(empty)"]
+    fault, listed = (one["content"] for one in kit.execute(made))
+    assert ("ValueError: x" in fault, listed) == (True, "(empty)")
 
 
 def test_what_the_approver_of_a_call_raises_is_no_error_of_the_tool(open_kit):

@@ -359,7 +359,7 @@ DIALECT = Dialect(
     profile=Profile(
         limits=Limits(read_bytes=10 * _MEGABYTE, write_bytes=10 * _MEGABYTE, output_chars=_MEGABYTE, concurrency=3),
         guard="none",
-        raises=False,
+        faults="answer",
         wire=formats.success_object,
         commands="plain",
         extensions=frozenset(

@@ -154,6 +154,7 @@ DIALECT = Dialect(
     profile=Profile(
         limits=Limits(read_bytes=_WHOLE),
         guard="none",
+        faults="raise",
         guess_encoding=True,
         new_file_mode=0o600,
         new_folder_mode=0o750,

@@ -75,7 +75,7 @@ DIALECT = Dialect(
     profile=Profile(
         limits=Limits(read_bytes=10 * 1024 * 1024, line_chars=500, output_chars=50_000),
         guard="none",
-        raises=False,
+        faults="answer",
         guess_encoding=True,
         new_file_mode=0o644,
         commands="plain",
