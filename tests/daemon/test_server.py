@@ -207,7 +207,7 @@ def test_a_daemon_of_older_source_takes_no_more_calls_and_keeps_its_jobs(start, 
     """Its name is free for another one at once; it ends with its last job."""
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "a.py").write_text("1")
-    start(source=SourceStamp(str(tmp_path / "source")), idle_seconds=0.05)
+    start(source=SourceStamp(str(tmp_path / "source")))
     assert "job 1" in by_daemon("call", "bash", "command=sleep 600", "background=true")[1]
     (tmp_path / "source" / "a.py").write_text("22")
     status, _, told = by_daemon("call", "ls")
@@ -235,7 +235,7 @@ def test_a_command_of_a_tool_is_refused(start, open_kit, here):
 
 
 def test_there_is_one_daemon_and_it_ends_when_it_is_idle(start, by_daemon):
-    start(idle_seconds=0.05)
+    start(idle_seconds=3)
     with pytest.raises(SocketInUseError):
         start()
     assert until(lambda: not user_sockets.sockets())
