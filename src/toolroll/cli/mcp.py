@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from toolroll.cli.options import (
     read_settings,
 )
 from toolroll.cli.screen import write
+from toolroll.host.error_line import write_error_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -261,9 +261,7 @@ def _say_started(args: Namespace) -> None:
 
 
 def _warn(text: str) -> None:
-    # Not sys.stderr.write: a thread that holds its lock at exit would abort the interpreter.
-    with suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), f"toolroll mcp: {text}\n".encode())
+    write_error_line("toolroll mcp", text)
 
 
 def _root_setter(backend: KitBackend) -> Callable[[list[str] | None], None]:

@@ -10,11 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from toolroll.control.calls import LiveCall, LiveCalls
 from toolroll.control.methods import Hands, Params, find_method, number
 from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.error_line import write_error_line
 from toolroll.host.rpc.channel import FAILED, Channel, ServedCall, SocketStream
 from toolroll.host.rpc.codecs import LineCodec, PeerGoneError
 
@@ -60,7 +62,7 @@ class ControlServer:
         self.hands = Hands(name, kind, client, self.calls, self.approvals)
         self.approvals.is_watched = lambda: self.has_subscriber("approvals")
         self.approvals.on_change = lambda: self.publish("approvals", self._list_approvals)
-        self._warn = warn or _write_warning
+        self._warn = warn or partial(write_error_line, "toolroll")
         self._lock = threading.Lock()
         self._subscribers: tuple[_Connection, ...] = ()
         self._connections: set[_Connection] = set()
@@ -271,8 +273,3 @@ def _shut(one: socket.socket) -> None:
     with suppress(OSError):
         one.shutdown(2)
     one.close()
-
-
-def _write_warning(text: str) -> None:
-    with suppress(OSError):
-        os.write(2, f"toolroll: {text}\n".encode("utf-8", "backslashreplace"))

@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
+from toolroll.host.error_line import write_error_line
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, Session
@@ -106,9 +107,7 @@ class _Server:
             self._threads.end()
 
     def _log(self, level: str, text: str) -> None:
-        with suppress(OSError, ValueError):  # stderr may be closed
-            # Not sys.stderr.write: a thread that holds its lock at exit would abort the interpreter.
-            os.write(sys.stderr.fileno(), f"toolroll mcp: {level}: {text}\n".encode("utf-8", "backslashreplace"))
+        write_error_line("toolroll mcp", f"{level}: {text}")
         self._session.tell(level, text)
 
 

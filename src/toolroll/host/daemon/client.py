@@ -159,8 +159,9 @@ def _is_setting(name: str) -> bool:
 
 
 def _complain(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"toolroll: {text}\n")
+    from toolroll.host.error_line import write_error_line
+
+    write_error_line("toolroll", text)
 
 
 def _is_terminal(number: int) -> bool:
