@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from toolroll.host.capture.listing import (
     changed_folders,
     differences,
     is_folder,
+    keep_entries,
 )
 from toolroll.host.capture.under_way import FOLDER
 from toolroll.host.files.journal.entry import MOST_KEPT, PathKind, PathState, unkept_content
@@ -73,13 +74,15 @@ class TreeBaseline:
         self._is_loaded = self._is_saved = False
         self._entered: tuple[str, int] | None = None
 
-    def update(self) -> None:
-        """Make it what the workspace is now."""
+    def update(self, touched: Callable[[], Container[str]] = frozenset) -> None:
+        """Make it what the workspace is now; `touched` gives the paths at which it stays as it was."""
         self.load()
         for git in self._git.values():
             git.refresh()
         listing, stamps = self._list(()), [one.stamp for one in self._git.values()]
-        changed = {path: new for path, _, new in differences(self.listing, listing)}
+        left, found = touched(), list(differences(self.listing, listing))
+        listing = keep_entries(self.listing, listing, [path for path, _, _ in found if path in left])
+        changed = {path: new for path, _, new in found if path not in left}
         changed |= {path: new for path, _, new in changed_folders(self.listing, listing)}
         self.listing, self._linked = listing, self._linked_now()
         if stamps != self._indexes:
@@ -88,11 +91,14 @@ class TreeBaseline:
             changed.setdefault(path, self.stamp(path))
         new = (folder + name for folder, names in self._pending_new.items() for name in names)
         changed = {path: self.stamp(path) for path in new} | changed
+        later = {path for path in changed if path in left}
+        changed = {path: stamp for path, stamp in changed.items() if path not in later}
         if not changed and stamps == self._indexes and self._is_saved:
             return
         self._indexes = stamps
         try:
             self._take(changed)
+            self._pending |= later
             self._save()
             self._is_saved = True
             self.leave()
@@ -122,15 +128,23 @@ class TreeBaseline:
             self._forget(path)
             if new is None:
                 continue
-            if path in known and new[4] < young:
+            if path in known:
                 self._sources[path] = known[path]
                 self._keep_attributes(path)
-            else:
+            if path not in known or new[4] >= young:
                 self._pending.add(path)
         self._pending.update(path for path, _, _ in changed_folders(self.listing, listing))
         for folder, names in new_files.items():
             self._pending_new[folder] = self._pending_new.get(folder, {}) | names
         self.listing, self._linked, self._is_saved = listing, self._linked_now(), False
+
+    def keep_pending(self) -> None:
+        """Keep the contents of files that are still to be looked at, while commands go on."""
+        new = (folder + name for folder, names in self._pending_new.items() for name in names)
+        rest = {path for path in self._pending if self._sources.get(path)}
+        self._take({path: self.stamp(path) for path in {*self._pending, *new} - rest})
+        self._pending |= rest
+        self.leave()
 
     def pending(self) -> int:
         """How many files are still to be looked at."""
@@ -203,6 +217,15 @@ class TreeBaseline:
             return None, _NO_ATTRIBUTES
         finally:
             os.close(fd)
+
+    def is_gone(self, path: str) -> bool:
+        """Whether nothing is there now."""
+        try:
+            folder, name = self._enter(path)
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return True
+        return False
 
     def read_link(self, path: str) -> str:
         """Where a link leads now."""

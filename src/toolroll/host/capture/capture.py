@@ -8,18 +8,34 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.capture.baseline import TreeBaseline, describe_folder, kind_of, token
 from toolroll.host.capture.git_refs import GitRefs
-from toolroll.host.capture.listing import Differences, Listing, NewFiles, Stamp, is_folder, split_differences
+from toolroll.host.capture.listing import (
+    Differences,
+    Listing,
+    NewFiles,
+    Stamp,
+    is_folder,
+    keep_entries,
+    split_differences,
+)
 from toolroll.host.capture.losses import find_targets, name_losses
-from toolroll.host.capture.steps import Pairs, is_cache, name_changes, order_steps
-from toolroll.host.capture.under_way import HeldRecord, WriterRecord, drop_record, hold_record, left_records
-from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState
+from toolroll.host.capture.steps import (
+    FolderPairs,
+    Pairs,
+    align_states,
+    is_cache,
+    is_same,
+    name_changes,
+    order_steps,
+)
+from toolroll.host.capture.under_way import CaptureWatch, Writer, WriterRecord, drop_record, hold_record, left_records
+from toolroll.host.files.journal.entry import JournalEntry, PathState
 from toolroll.host.files.journal.journal import Journal
-from toolroll.host.files.journal.restore import is_same_state
+from toolroll.host.files.journal.pending import TouchedPaths
 from toolroll.host.files.versions import SeenVersions, Version, digest
 from toolroll.host.runtime.process_tree import own_activity
 from toolroll.result import ToolError
@@ -40,47 +56,6 @@ _REST = 50  # times as long as a look at the tree takes there is none
 _OTHERS = "other programs"
 _SETTLE_S = 0.05  # after which another change of a file shows in its times
 _SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(slots=True, eq=False)
-class Writer:
-    """A command, or another process, that may write to the workspace."""
-
-    tool: str
-    session: str
-    message: str
-    title: str
-    changes: list[Change] = field(default_factory=list)
-    """What it has changed so far."""
-    note: str = ""
-    """What could not be captured."""
-    record: HeldRecord | None = None
-    is_job: bool = False
-
-    def lines(self) -> list[str]:
-        """What is to be said about it."""
-        return [one for one in (describe_changes(self.changes), self.note) if one]
-
-    def report(self, call: Call) -> None:
-        """Give the call what its command has changed."""
-        call.changes += self.changes
-        call.notes += [self.note] if self.note else []
-
-
-class CaptureWatch:
-    """The capture of one command: begun before it starts, ended when nothing of it runs any more."""
-
-    def __init__(self, capture: Capture, call: Call, title: str) -> None:
-        self._capture, self._call, self._title = capture, call, title
-        self._writer: Writer | None = None
-
-    def begin(self) -> Writer:
-        self._writer = self._capture.begin(self._call, self._title)
-        return self._writer
-
-    def end(self) -> None:
-        if self._writer is not None:
-            self._capture.end(self._writer)
 
 
 class Capture:
@@ -108,6 +83,9 @@ class Capture:
         self._is_following = False
         self._activity: object = None
         self._size = 0  # of the journal, at the time of the baseline
+        self._own = set[int]()  # the entries that were made here
+        self._left: Writer | None = None  # whose changes are not all recorded, for calls of ours changed the same paths
+        self._before_calls: dict[str, PathState | None] = {}  # what stood where the baseline has nothing
         journal.catch_up = self.flush
 
     def _make_baseline(self, *own: Any) -> TreeBaseline:
@@ -142,9 +120,8 @@ class Capture:
     def _losses(self, targets: Sequence[str]) -> str:
         with self._lock:
             try:
-                if not self._writers:
-                    self._size = self._journal.log.size()
-                    self._baseline.update()
+                if not self._writers and self._left is None:
+                    self._update()
             except (OSError, ToolError) as error:
                 return f"`undo` could not put back what it removes: {_describe(error)}."
             return name_losses(self._baseline, targets)
@@ -154,10 +131,12 @@ class Capture:
         writer = Writer(call.name, call.session, call.message, title[:_MAX_TITLE])
         with self._lock:
             try:
-                if self._writers:
-                    self._flush(self._writers[-1])
-                self._size = self._journal.log.size()
-                self._baseline.update()
+                if (last := self._last_writer()) is not None:
+                    self._flush(last)
+                if self._last_writer() is None:
+                    self._update()
+                else:
+                    self._baseline.keep_pending()
                 self._refs.take_moved()
                 about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
                 writer.record = hold_record(self._state, about)
@@ -190,15 +169,19 @@ class Capture:
     def _keep_now(self) -> None:
         time.sleep(_SETTLE_S)
         with self._lock, suppress(OSError, ToolError):
-            if not self._writers and not self._closed.is_set():
-                self._baseline.update()
+            if self._last_writer() is None and not self._closed.is_set():
+                self._update()
 
     def flush(self) -> None:
         """Before a call of ours that changes files: record what jobs have changed so far."""
-        if self._writers:
+        if self._last_writer() is not None:
             with self._lock, suppress(OSError, ToolError):
-                if self._writers:
-                    self._flush(self._writers[-1])
+                if (last := self._last_writer()) is not None:
+                    self._flush(last)
+
+    def _last_writer(self) -> Writer | None:
+        """Who may have changed what differs from the baseline; None if no command runs and all is recorded."""
+        return self._writers[-1] if self._writers else self._left
 
     def settle(self, writer: Writer, call: Call, *, is_job: bool) -> None:
         """A command has ended, and its call reports what it changed; or it goes on as a job.
@@ -260,63 +243,137 @@ class Capture:
             self._baseline.close()
 
     def _flush(self, writer: Writer) -> None:
-        """Record what has changed since the baseline as done by this writer, and make the baseline current."""
-        now, is_by_others = self._list()
-        found, new_files = self._find(now)
-        moved = self._refs.take_moved()
-        if found and not (new_files or moved) and all(map(is_cache, found)):
-            self._advance(now, found)
-            return
-        folders = self._baseline.folder_states(now, found)
-        if not (found or new_files or folders or moved):
-            return
-        ours = self._ours(found.keys() | folders.keys())
-        pairs, kept = self._compare(found, ours, now)
-        pairs |= {path: pair for path, pair in folders.items() if path not in ours and not _is_same(*pair, exact=True)}
-        renamed = {new: old for new, old in self._find_renamed(found, now) if new in pairs and old in pairs}
-        self._note_seen(found, pairs)
-        self._advance(now, found, kept, new_files)
-        if pairs or new_files or moved:
-            rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
-            note = {**self._note(writer, rows, by_others=is_by_others), **moved}
-            if new_files or moved or not all(map(is_cache, pairs)):
-                moves = {new: old for new, old in renamed.items() if (one := pairs[old][0]) is not None and one.is_lost}
-                self._record(writer, order_steps(pairs, moves, folders), note, new_files)
+        """Record what has changed since the baseline as done by this writer, and make the baseline current.
 
-    def _find(self, now: Listing) -> tuple[Differences, NewFiles]:
+        A path that a call of ours is changing, or has changed meanwhile, is left as it was for the next time.
+        """
+        log = self._journal.log
+        size, steps = log.look()
+        now, is_by_others = self._list()
+        touched = TouchedPaths(steps)
+        found, new_files = self._find(now, touched)
+        moved = self._refs.take_moved()
+        folders = self._baseline.folder_states(now, found)
+        left = {path for path in found if path in touched}
+        found = {path: stamps for path, stamps in found.items() if path not in left}
+        if found and not (new_files or moved or left) and all(map(is_cache, found)):
+            self._left = None
+            return self._advance(now, found, size)
+        if not (found or new_files or folders or moved or left):
+            self._size, self._left = size, None
+            return None
+        end = log.size()
+        ours = self._ours(found.keys() | folders.keys(), end)
+        pairs, kept = self._compare(found, ours, now, left)
+        pairs |= {path: pair for path, pair in folders.items() if path not in ours and not is_same(*pair, exact=True)}
+        renamed = dict(self._find_renamed(found, now))
+        self._note_seen(found, pairs)
+
+        def make() -> JournalEntry | None:
+            if log.size() != end:
+                late = TouchedPaths(change for entry in log.entries_from(end) for change in entry.changes)
+                left.update(path for path in pairs if path in late)
+            late = TouchedPaths(log.pending.under_way())
+            left.update(path for path in pairs if path in late)
+            for path in left:
+                pairs.pop(path, None)
+            return self._entry(writer, pairs, renamed, folders, new_files, moved, by_others=is_by_others)
+
+        if pairs or new_files or moved:
+            entry = log.append_made(make)
+            if entry is not None:
+                self._own.add(entry.number)
+        found = {path: stamps for path, stamps in found.items() if path not in left}
+        self._advance(keep_entries(self._baseline.listing, now, left), found, size, kept, new_files)
+        self._left = writer if left else None
+        return None
+
+    def _entry(
+        self,
+        writer: Writer,
+        pairs: Pairs,
+        renamed: Mapping[str, str],
+        folders: FolderPairs,
+        new_files: NewFiles,
+        moved: Mapping[str, Any],
+        *,
+        by_others: bool,
+    ) -> JournalEntry | None:
+        """What is to be recorded; None if it is nothing but caches. The writer is told of it."""
+        if not (pairs or new_files or moved):
+            return None
+        renamed = {new: old for new, old in renamed.items() if new in pairs and old in pairs}
+        rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
+        note = {**self._note(writer, rows, by_others=by_others), **moved}
+        if not (new_files or moved) and all(map(is_cache, pairs)):
+            return None
+        moves = {new: old for new, old in renamed.items() if (one := pairs[old][0]) is not None and one.is_lost}
+        steps, who = order_steps(pairs, moves, folders), (writer.tool, writer.session, writer.message)
+        return JournalEntry(0, time.time(), *who, steps, note=note, new_files=new_files)
+
+    def _find(self, now: Listing, touched: TouchedPaths) -> tuple[Differences, NewFiles]:
         """What differs from the baseline; of many new files the further ones apart, unless some may be old ones."""
         found, new_files = split_differences(self._baseline.listing, now, _MAX_KEPT_FILES)
         is_plain = self._journal.log.size() == self._size and all(new is not None for _, new in found.values())
-        if new_files and not (is_plain and _can_be_written(new_files)):
+        if new_files and not (is_plain and not touched and _can_be_written(new_files)):
             found |= {f + name: (None, stamp) for f, names in new_files.items() for name, stamp in names.items()}
             new_files = {}
         return found, new_files
 
     def _compare(
-        self, found: Differences, ours: Mapping[str, PathState | None], now: Listing
+        self, found: Differences, ours: Mapping[str, PathState | None], now: Listing, left: set[str]
     ) -> tuple[dict[str, tuple[PathState | None, PathState | None]], dict[str, str]]:
-        """What stood at each path and does now, where that differs; the contents that are kept of the new ones."""
+        """What stood at each path and does now, where that differs; the contents that are kept of the new ones.
+
+        Paths at which there is nothing any more are `left` for the next time.
+        """
         befores = {**self._baseline.states(found.keys() - ours.keys()), **ours}
         names = self._baseline.names_of((new for _, new in found.values()), now)
         kept: dict[str, str] = {}
         contents: dict[str, bytes] = {}
         pairs = {}
         for path, (old, new) in sorted(found.items()):
-            before, after = _align(befores.get(path), self._after(path, new, now, kept, contents))
+            before, after = align_states(befores.get(path), self._after(path, new, now, kept, contents))
+            if after is not None and after.is_lost and self._baseline.is_gone(path):
+                left.add(path)
+                continue
             if new is not None and after is not None and new[1] in names:
                 after = replace(after, names=tuple(one for one in names[new[1]] if one != path))
             is_other = bool(old and new and old[1] != new[1] and before and after and before.names != after.names)
             is_lost_cache = after is None and is_cache(path)
-            if is_other or not (is_lost_cache or _is_same(before, after, exact=path not in ours)):
+            if is_other or not (is_lost_cache or is_same(before, after, exact=path not in ours)):
                 pairs[path] = before, after
         self._blobs.keep_many(contents)
         return pairs, kept
 
     def _advance(
-        self, now: Listing, found: Differences, kept: Mapping[str, str] | None = None, new_files: NewFiles | None = None
+        self,
+        now: Listing,
+        found: Differences,
+        size: int,
+        kept: Mapping[str, str] | None = None,
+        new_files: NewFiles | None = None,
     ) -> None:
+        """Take over a listing that was made when the log had this size."""
         self._baseline.advance(now, found, kept or {}, new_files or {})
         self._baseline.leave()
+        self._size = size
+        for path in found:
+            self._before_calls.pop(path, None)
+
+    def _update(self) -> None:
+        """Make the baseline current while no command runs; what calls of ours are changing stays as it was."""
+        self._size, steps = self._journal.log.look()
+
+        def look() -> TouchedPaths:
+            steps.extend(self._journal.log.pending.under_way())
+            return TouchedPaths(steps)
+
+        self._baseline.update(look)
+        self._before_calls = {}
+        for step in steps:
+            if step.source is None and self._baseline.stamp(step.path) is None:
+                self._before_calls.setdefault(step.path, step.before)
 
     def _list(self) -> tuple[Listing, bool]:
         """What is there now, and whether only jobs were under way since the last time and none of them has run."""
@@ -337,22 +394,19 @@ class Capture:
             writer.note = f"Commands that ran at the same time may have changed some of it: {'; '.join(others)}."
         return {"command": writer.title, **({"meanwhile": others} if others else {})}
 
-    def _record(
-        self, writer: Writer, steps: tuple[PathChange, ...], note: Mapping[str, Any], new_files: NewFiles
-    ) -> None:
-        who = writer.tool, writer.session, writer.message
-        self._journal.log.append(JournalEntry(0, time.time(), *who, steps, note=note, new_files=new_files))
-        self._size = self._journal.log.size()
-
-    def _ours(self, found: Collection[str]) -> dict[str, PathState | None]:
-        """What calls of ours have left at these paths since the baseline."""
-        if self._journal.log.size() == self._size:
-            return {}
-        left: dict[str, PathState | None] = {}
-        for change in (change for entry in self._journal.log.entries_from(self._size) for change in entry.changes):
-            left[change.path] = change.after
-            if change.source is not None:
-                left[change.source] = None
+    def _ours(self, found: Collection[str], end: int) -> dict[str, PathState | None]:
+        """What calls of ours have left at these paths since the baseline, up to a size of the log."""
+        left = {path: state for path, state in self._before_calls.items() if path in found}
+        if end == self._size:
+            return left
+        for entry in self._journal.log.entries_from(self._size):
+            for change in entry.changes:
+                if entry.number in self._own:  # the baseline has it
+                    left.pop(change.path, None)
+                    continue
+                left[change.path] = change.after
+                if change.source is not None:
+                    left[change.source] = None
         return {path: state for path, state in left.items() if path in found}
 
     def _after(
@@ -427,17 +481,3 @@ def _describe(error: OSError | ToolError) -> str:
 def _can_be_written(files: NewFiles) -> bool:
     """Whether the log can have these names as they are: bytes that are not UTF-8 are translated step by step."""
     return not any(_SURROGATES.search(folder) or _SURROGATES.search("".join(names)) for folder, names in files.items())
-
-
-def _align(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:
-    """Both states; a folder that was there and still is, is never taken as a whole: that is for what came or went."""
-    if before and after and {before.kind, after.kind} <= {"directory", "ignored"}:
-        return replace(before, kind="directory"), replace(after, kind="directory")
-    return before, after
-
-
-def _is_same(before: PathState | None, after: PathState | None, *, exact: bool) -> bool:
-    """Whether nothing but the time differs; of what calls of ours have left, not all is known."""
-    if before is None or after is None or not exact:
-        return is_same_state(after, before)
-    return replace(before, mtime_ns=0, names=()) == replace(after, mtime_ns=0, names=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterator, MutableMapping
+from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -337,6 +337,22 @@ def changed_folders(before: Listing, after: Listing) -> Iterator[tuple[str, Stam
         new = after.get(folder)
         if new is not None and new is not old and new[ITSELF] != old[ITSELF] and folder:
             yield folder[:-1], old[ITSELF], new[ITSELF]
+
+
+def keep_entries(before: Listing, after: Listing, paths: Iterable[str]) -> Listing:
+    """A later listing in which these paths are as they were before."""
+    changed: dict[str, dict[str, Stamp]] = {}
+    for path in paths:
+        above, slash, name = path.rpartition("/")
+        folder = above + slash
+        old = before.get(folder, {})
+        if folder not in changed:
+            changed[folder] = dict(after.get(folder) or {name: old[name] for name in (ITSELF,) if name in old})
+        if name in old:
+            changed[folder][name] = old[name]
+        else:
+            changed[folder].pop(name, None)
+    return {**after, **{folder: names for folder, names in changed.items() if names}} if changed else after
 
 
 def is_folder(stamp: Stamp) -> bool:

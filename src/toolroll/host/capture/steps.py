@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from toolroll.host.capture.listing import CACHES
 from toolroll.host.files.journal.entry import NewFiles, PathChange, PathState
+from toolroll.host.files.journal.restore import is_same_state
 from toolroll.policy.paths import folders_above
 from toolroll.text.files.changes import Change
 
@@ -104,3 +105,17 @@ def _row(path: str, before: PathState | None, after: PathState | None) -> Change
         return Change(path, "deleted", kept=not before.is_lost)
     same = (before.kind, before.content) == (after.kind, after.content)
     return Change(path, "mode" if same else "modified", kept=same or not before.is_lost)
+
+
+def align_states(before: PathState | None, after: PathState | None) -> tuple[PathState | None, PathState | None]:
+    """Both states; a folder that was there and still is, is never taken as a whole: that is for what came or went."""
+    if before and after and {before.kind, after.kind} <= {"directory", "ignored"}:
+        return replace(before, kind="directory"), replace(after, kind="directory")
+    return before, after
+
+
+def is_same(before: PathState | None, after: PathState | None, *, exact: bool) -> bool:
+    """Whether nothing but the time differs; of what calls of ours have left, not all is known."""
+    if before is None or after is None or not exact:
+        return is_same_state(after, before)
+    return replace(before, mtime_ns=0, names=()) == replace(after, mtime_ns=0, names=())

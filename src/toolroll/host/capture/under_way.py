@@ -6,11 +6,17 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolroll.host.runtime.state import State
+from toolroll.text.files.changes import Change, describe_changes
+
+if TYPE_CHECKING:
+    from toolroll.host.capture.capture import Capture
+    from toolroll.host.runtime.call import Call
 
 FOLDER = "capture"
 _OPEN = "open-"  # begins the names of the records
@@ -79,3 +85,44 @@ def _record_paths(state: State) -> list[str]:
         return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(_OPEN))
     except OSError:
         return []
+
+
+@dataclass(slots=True, eq=False)
+class Writer:
+    """A command, or another process, that may write to the workspace."""
+
+    tool: str
+    session: str
+    message: str
+    title: str
+    changes: list[Change] = field(default_factory=list)
+    """What it has changed so far."""
+    note: str = ""
+    """What could not be captured."""
+    record: HeldRecord | None = None
+    is_job: bool = False
+
+    def lines(self) -> list[str]:
+        """What is to be said about it."""
+        return [one for one in (describe_changes(self.changes), self.note) if one]
+
+    def report(self, call: Call) -> None:
+        """Give the call what its command has changed."""
+        call.changes += self.changes
+        call.notes += [self.note] if self.note else []
+
+
+class CaptureWatch:
+    """The capture of one command: begun before it starts, ended when nothing of it runs any more."""
+
+    def __init__(self, capture: Capture, call: Call, title: str) -> None:
+        self._capture, self._call, self._title = capture, call, title
+        self._writer: Writer | None = None
+
+    def begin(self) -> Writer:
+        self._writer = self._capture.begin(self._call, self._title)
+        return self._writer
+
+    def end(self) -> None:
+        if self._writer is not None:
+            self._capture.end(self._writer)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import socket
 
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.capture.capture import CaptureWatch, Writer
+    from toolroll.host.capture.under_way import CaptureWatch, Writer
     from toolroll.host.network.gate import HostGate
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox

@@ -55,7 +55,7 @@ class Journal:
                 if recorder.changes or recorder.undoes or REFS in recorder.note:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     made = JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note)
-                    self._log.append(made, pending.id)
+                    self._log.append(made, pending)
             except BaseException:
                 recorder.roll_back()
                 raise

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from toolroll.host.files.journal.contents import Blobs
-from toolroll.host.files.journal.entry import UNKNOWN, JournalEntry, expand_new_files
+from toolroll.host.files.journal.entry import UNKNOWN, JournalEntry, PathChange, expand_new_files
 from toolroll.host.files.journal.held import HeldNames
 from toolroll.host.files.journal.pending import KilledCall, PendingCalls, PendingSteps, restore_names, store_names
 from toolroll.host.runtime.state import State
@@ -60,20 +60,43 @@ class JournalLog:
         self._state = state
         self._lock = threading.Lock()
 
-    def append(self, entry: JournalEntry, call: str = "") -> JournalEntry:
-        """Add an entry; it gets its number here. `call` is the `id` of the steps that it was made of."""
+    def append(self, entry: JournalEntry, steps: PendingSteps | None = None) -> JournalEntry:
+        """Add an entry; it gets its number here. The `steps` that it was made of are under way no longer."""
+        return self.append_made(lambda: entry, steps) or entry
+
+    def append_made(
+        self, make: Callable[[], JournalEntry | None], steps: PendingSteps | None = None
+    ) -> JournalEntry | None:
+        """Add what `make` gives, if anything; no other entry is added meanwhile, by any process."""
         with self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
+            entry = make()
+            if entry is None:
+                return None
             last, bad, is_torn = _read_tail(fd)
             number, above = (last.number, last.hash) if last else (0, _START)
             entry = replace(entry, number=number + bad + 1)
             stored = replace(entry, changes=tuple(map(store_names, entry.changes)))
             body = msgspec.json.encode(stored, order="sorted")
-            line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body), "call": call}
+            line = {
+                "above": above,
+                "hash": _hash(above, body),
+                "entry": msgspec.Raw(body),
+                "call": steps.id if steps else "",
+            }
             _write_whole(fd, b"\n" * is_torn + msgspec.json.encode(line) + b"\n")
+            if steps is not None:
+                with contextlib.suppress(OSError):
+                    steps.close()
         if entry.number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
         return entry
+
+    def look(self) -> tuple[int, list[PathChange]]:
+        """The size of the log, and the steps under way of which it has no entry yet."""
+        with self._lock, self._opened() as fd:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            return os.fstat(fd).st_size, self.pending.under_way()
 
     def size(self) -> int:
         """The bytes of the log: more of them mean more entries."""

@@ -34,6 +34,25 @@ class KilledCall(NamedTuple):
     """How many of its steps cannot be read."""
 
 
+class TouchedPaths:
+    """The paths that steps change; of what is moved, with all beneath it."""
+
+    def __init__(self, steps: Iterable[PathChange]) -> None:
+        self._paths, moved = set[str](), set[str]()
+        for step in steps:
+            self._paths.add(step.path)
+            if step.source is not None:
+                self._paths.add(step.source)
+                moved |= {f"{step.path}/", f"{step.source}/"}
+        self._moved = tuple(moved)
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths or (isinstance(path, str) and path.startswith(self._moved))
+
+
 class PendingCalls:
     """The records of the calls of a workspace that are under way, or were killed."""
 
@@ -63,6 +82,22 @@ class PendingCalls:
                 PendingSteps.left(folder, name) as call,
             ):
                 yield call, name
+
+    def under_way(self) -> list[PathChange]:
+        """The steps of all calls that are no entries yet, also of other processes."""
+        found = list[PathChange]()
+        if os.path.isdir(os.path.join(self._state.path, _PENDING)):
+            folder = self._state.folder(_PENDING)
+            with reopen(folder) as listed:
+                names = os.listdir(listed)
+            for name in names:
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    open(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder), "rb") as file,
+                ):
+                    lines = [line for line in file if line.endswith(b"\n")]
+                    found += [restore_names(step) for line in lines if (step := _decode(line)) is not None]
+        return found
 
     def forget(self, name: str) -> None:
         """Drop the record of a call that was killed, once it is dealt with."""
