@@ -24,7 +24,9 @@ from toolroll.policy.rules import Policy
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
         "CancelToken", "Completed", "Context", "Effect", "ErrorCode", "ExecOps", "Executed", "Field", "FileInfo", "FileOps", "FilePath",
-        "Fleet", "Image", "Kit", "Lease",
+        "Fleet", "Image", "Kit", "KnowledgeStore",
+        "Lease",
+        "Passage",
         "Policy", "Result", "Suggestion", "Token", "Tool", "ToolError", "allow_overlays", "tool",
     ]  # fmt: skip
 

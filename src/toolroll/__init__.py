@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.files.file_ops import FileInfo, FileOps
     from toolroll.host.forks.overlay import allow_overlays
+    from toolroll.host.knowledge.program_library import KnowledgeStore
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.cancellation import CancelToken as Token
     from toolroll.host.shell.command_result import Completed
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from toolroll.policy.rules import Policy
     from toolroll.result import ErrorCode, Image, Result, Suggestion, ToolError
     from toolroll.schema import Field, FilePath
+    from toolroll.text.knowledge.passages import Passage
     from toolroll.tool import Tool, tool
 else:
     ModuleType = type(sys)  # `types` takes longer to import than all of this
@@ -44,7 +46,9 @@ __all__ = [
     "Fleet",
     "Image",
     "Kit",
+    "KnowledgeStore",
     "Lease",
+    "Passage",
     "Policy",
     "Result",
     "Suggestion",
@@ -72,6 +76,8 @@ _LAZY = {
     "host.shell.command_result": ("Completed",),
     "host.files.file_ops": ("FileInfo", "FileOps"),
     "host.shell.exec_ops": ("ExecOps", "Executed"),
+    "host.knowledge.program_library": ("KnowledgeStore",),
+    "text.knowledge.passages": ("Passage",),
 }
 
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.views import ForkKind
+    from toolroll.host.knowledge.program_library import KnowledgeStore
     from toolroll.host.mcp.server import McpServer, RemoteTool
     from toolroll.host.shell.code_calls import CallRequest
     from toolroll.host.shell.exec_ops import ExecOps
@@ -82,8 +83,9 @@ class Kit(ProgramCalls):
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
     `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
     folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
-    `files` and `commands` are operations in place of local files and local commands. With `code_mode` the programs of
-    `python` can call the other tools; `otel` makes calls spans of OpenTelemetry.
+    `files` and `commands` are operations in place of local files and local commands, `knowledge` is a store of
+    documents in place of the library of the workspace. With `code_mode` the programs of `python` can call the other
+    tools; `otel` makes calls spans of OpenTelemetry.
     """
 
     _spill: Spill | None = None  # another kit's
@@ -109,6 +111,7 @@ class Kit(ProgramCalls):
         roots: Iterable[str | os.PathLike[str]] | None = None,
         files: FileOps | None = None,
         commands: ExecOps | None = None,
+        knowledge: KnowledgeStore | None = None,
         code_mode: bool | None = None,
         otel: Literal["off", "spans", "content"] | None = None,
         settings: Settings | None = None,
@@ -132,7 +135,7 @@ class Kit(ProgramCalls):
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         entries = self._choose_entries(plugins, None if isinstance(settings.tools, str) else settings.tools)
-        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries, files, commands)
+        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries, files, commands, knowledge)
 
     def _open(
         self,
@@ -142,6 +145,7 @@ class Kit(ProgramCalls):
         entries: Mapping[str, Entry],
         files: FileOps | None,
         commands: ExecOps | None,
+        knowledge: KnowledgeStore | None,
     ) -> None:
         """Open the engines, and add the tools."""
         self._lock = threading.Lock()
@@ -153,7 +157,8 @@ class Kit(ProgramCalls):
         self.registry = KitRegistry(self, lambda: self._entries)
         """The tools as the dialect names them: look up, add, remove, check and call."""
         own = self.session, self.dialect.profile, self.limits, guard, settings, files, commands
-        self._services = services = Services(workspace, state_dir, *own, self._spill, self._warm, self._environ)
+        more = self._spill, self._warm, self._environ, knowledge
+        self._services = services = Services(workspace, state_dir, *own, *more)
         services.open_fork_kit = None if files or commands else self._open_forked_kit
         self._hooks = self._find_hooks()
         self.records = FileRecords(services.files)
@@ -313,6 +318,7 @@ class Kit(ProgramCalls):
             own.forks,
             Call(limits, token, self.session, message, progress, own.loop, shown, *names, cwd),
             call_tool=self._call_from_program if self.settings.code_mode else None,
+            knowledge=own.knowledge,
         )
 
     def call(
@@ -414,27 +420,6 @@ class Kit(ProgramCalls):
         `kind` names one way to copy; else it is the best that works here. ToolError if the workspace cannot be copied.
         """
         return cast("ForkedKit", self._services.forks.open(kind).kit)
-
-    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None, message: str = "") -> Result:
-        """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
-        from toolroll.tools.files.undo import undo
-
-        return self._call_own(undo, message, steps=steps, path=path, call=entry)
-
-    def checkpoint(self, name: str, *, message: str = "") -> Result:
-        """Save a checkpoint of the files, for `rewind`."""
-        from toolroll.tools.files.checkpoint import checkpoint
-
-        return self._call_own(checkpoint, message, name=name)
-
-    def rewind(self, to: str | int, *, partial: bool = False, message: str = "") -> Result:
-        """Restore all files to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
-
-        `partial`: leave alone what is not kept, instead of refusing.
-        """
-        from toolroll.tools.files.rewind import rewind
-
-        return self._call_own(rewind, message, to=str(to), partial=partial)
 
     def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
         """Call a tool of ours, also where the dialect does not have it."""

@@ -52,6 +52,39 @@ class ProgramCalls(ABC):
     def context(self, **options: Unpack[CallOptions]) -> Context:
         """The context of one call."""
 
+    @abstractmethod
+    def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
+        """Call a tool of ours, also where the dialect does not have it."""
+
+    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None, message: str = "") -> Result:
+        """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
+        from toolroll.tools.files.undo import undo
+
+        return self._call_own(undo, message, steps=steps, path=path, call=entry)
+
+    def checkpoint(self, name: str, *, message: str = "") -> Result:
+        """Save a checkpoint of the files, for `rewind`."""
+        from toolroll.tools.files.checkpoint import checkpoint
+
+        return self._call_own(checkpoint, message, name=name)
+
+    def rewind(self, to: str | int, *, partial: bool = False, message: str = "") -> Result:
+        """Restore all files to a checkpoint, or to how they were after an entry of the journal; 0 is the start.
+
+        `partial`: leave alone what is not kept, instead of refusing.
+        """
+        from toolroll.tools.files.rewind import rewind
+
+        return self._call_own(rewind, message, to=str(to), partial=partial)
+
+    def add_document(self, path: str = "", *, text: str = "", title: str = "") -> Result:
+        """Add a file, the files of a folder, or a text to the documents that the tools search, in any dialect."""
+        from toolroll.tools.knowledge.rag import rag
+
+        if text:
+            return self._call_own(rag, action="add_text", text=text, title=title or None)
+        return self._call_own(rag, action="add_document", path=path)
+
     def before(self, hook: BeforeHook) -> BeforeHook:
         """Run a function before every call, those of forks and programs too; also a decorator.
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from toolroll.host.forks.fork import Fork
     from toolroll.host.forks.forks import Forks
     from toolroll.host.http.client import Client
+    from toolroll.host.knowledge.program_library import KnowledgeStore
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.lsp.servers import LanguageServer
@@ -91,6 +92,9 @@ def _defer(closing: ExitStack, open_engine: Callable[[], T]) -> T:
 class Services:
     """The engines of one workspace. Opens them together, gives them to every call, closes them together."""
 
+    open_fork_kit: Callable[[Fork, int], Any] | None = None
+    """Opens a kit on a fork; without it there are none."""
+
     def __init__(
         self,
         workspace: str | os.PathLike[str],
@@ -105,6 +109,7 @@ class Services:
         spill: Spill | None = None,
         warm: Services | None = None,
         environ: Mapping[str, str] | None = None,
+        knowledge: KnowledgeStore | None = None,
     ) -> None:
         """Open all engines, or none: when one fails to open, those before it are closed.
 
@@ -118,11 +123,10 @@ class Services:
         self._shared_spill = spill
         self.limits = limits
         self.guard = guard
+        self.knowledge = knowledge
         self.closed = threading.Event()
         self._keep_session: Callable[[], None] = lambda: None
         self._judged = settings.verdict != "off"
-        self.open_fork_kit: Callable[[Fork, int], Any] | None = None
-        """Opens a kit on a fork; without it there are none."""
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
             self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)

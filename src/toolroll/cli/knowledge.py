@@ -63,7 +63,6 @@ def _fetch(store: ModelStore, model: ModelPackage, wheel: str | None) -> None:
 
 def _embed(args: Namespace) -> int:
     """Make the vectors that the library of a workspace lacks; what was made stays when this is interrupted."""
-    from toolroll.host.knowledge.library import Library
     from toolroll.text.lines import counted
 
     with open_kit(args) as kit:
@@ -71,7 +70,7 @@ def _embed(args: Namespace) -> int:
         if lacks := ctx.meaning.unavailable_reason:
             screen.complain(lacks)
             return 1
-        library = Library(ctx.files.state, ctx.token, ctx.meaning)
+        library = ctx.library
         left = library.embed(_show_progress(), math.inf)
         if left:
             screen.complain(left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolroll.host.runtime.call import Call
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.history import History
     from toolroll.host.knowledge.ingest import Ingest
     from toolroll.host.knowledge.library import Library
+    from toolroll.host.knowledge.program_library import KnowledgeStore
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.mcp.servers import McpServers
@@ -96,6 +97,8 @@ class Context:
     """Changed files that other programs run by themselves, where the call did not ask first."""
     call_tool: Callable[[CallRequest, Context], Result] | None = None
     """Carries out the calls of programs, in code mode."""
+    knowledge: KnowledgeStore | None = None
+    """The documents of the program that opened the kit, in place of the library of the workspace."""
 
     @property
     def token(self) -> CancelToken:
@@ -185,6 +188,17 @@ class Context:
             return call_tool(request, replace(self, call=replace(self.call, token=token, **own), auto_run=[]))
 
         return CodeCalls(answer, self.limits, self.token.remaining())
+
+    @property
+    def library(self) -> Library:
+        """The documents that `rag` keeps: those of the workspace, or of the program that opened the kit."""
+        if self.knowledge is not None:
+            from toolroll.host.knowledge.program_library import ProgramLibrary
+
+            return cast("Library", ProgramLibrary(self.knowledge, self.token))
+        from toolroll.host.knowledge.library import Library
+
+        return Library(self.files.state, self.token, self.meaning)
 
     def ingest(self, library: Library) -> Ingest:
         """Adds documents to a library."""

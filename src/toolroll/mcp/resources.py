@@ -34,12 +34,11 @@ def make_link(handle: str, tool: str) -> Item:
 
 def list_resources(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
     """The outputs with these (handle, tool) pairs, all notes, and all documents of the library."""
-    from toolroll.host.knowledge.library import Library
     from toolroll.host.knowledge.note_store import NoteStore
 
     context = kit.context()
     notes, _ = NoteStore(context.files, context.token).all()
-    documents = Library(context.files.state, context.token).documents()
+    documents = context.library.documents()
     return [
         *(_output(handle, tool) for handle, tool in handles),
         *(_resource(f"note/{quote(one.id, safe='')}", one.id, one.title, _MARKDOWN) for one in notes),
@@ -70,11 +69,8 @@ def read(kit: Kit, uri: str) -> list[Item]:
 
 
 def _document(kit: Kit, uri: str, name: str) -> str:
-    from toolroll.host.knowledge.library import Library
-
     kind, _, source = name.partition("/")
-    context = kit.context()
-    text = Library(context.files.state, context.token).text(kind, unquote(source))
+    text = kit.context().library.text(kind, unquote(source))
     if text is None:
         raise UnknownItemError(f"There is no resource {uri!r}.")
     return text

@@ -210,7 +210,27 @@ def test_what_needs_local_files_is_unsupported(native: Kit, memory: Memory, else
 
 def test_without_operations_for_commands_there_are_none(ws: Path, tmp_path: Path, memory: Memory) -> None:
     with Kit(ws, files=memory, state_dir=tmp_path / "state") as kit:
-        assert code(kit.call("bash", {"command": "ls"})) == "Unsupported"
+        refused = kit.call("bash", {"command": "ls"})
+        assert code(refused) == "Unsupported"
+        assert "because its files are elsewhere" in refused.text
+
+
+def test_files_elsewhere_are_deleted_where_the_operations_can(ws: Path, tmp_path: Path, memory: Memory) -> None:
+    class Deleting(Memory):
+        def delete(self, path: str) -> None:
+            del self.files[path]
+
+    able = Deleting(dict(memory.files))
+    for files, answer in ((memory, "Unsupported"), (able, None)):
+        with Kit(ws, "koopa", files=files, state_dir=tmp_path / "state") as kit:
+            deleted = kit.call("deleteFile", {"path": "src/b.py"})
+            assert (deleted.error and deleted.error.code) == answer, deleted.text
+            assert ("src/b.py" in files.files) is (answer is not None)
+            assert code(kit.call("deleteFile", {"path": "nope"})) in ("NotFound", "Unsupported")
+    with Kit(ws, "fosscode", files=memory, state_dir=tmp_path / "state") as kit:
+        given = {"filePath": "a.txt", "oldString": "two", "newString": "2"}
+        assert "Set `createBackup` to false" in kit.call("edit", given).text
+        assert kit.call("edit", {**given, "createBackup": False}).ok
 
 
 def test_local_files_with_commands_elsewhere(ws: Path, tmp_path: Path, elsewhere: Elsewhere) -> None:
@@ -281,7 +301,7 @@ def test_what_is_written_through_operations_is_bounded_and_known(native: Kit, me
     with pytest.raises(ToolError, match=r"exists\. Set `overwrite`"):
         files.write("a.txt", "x", overwrite=False)
     draft = files.draft("a.txt")
-    with pytest.raises(ToolError, match="needs local files"):
+    with pytest.raises(ToolError, match="Set `backup` to false"):
         files.back_up(draft)
     memory.files["a.txt"] = b"others\n"
     with pytest.raises(ToolError) as stale:
@@ -298,7 +318,7 @@ def test_the_root_of_operations_opens_nothing_else(native: Kit) -> None:
     root, tree = native.context().files.root, native.context().files.tree
     assert (root.kernel, root.trust.hides) == (False, True)
     root.close()
-    for use in (lambda: root.open("a.txt"), lambda: root.fd, lambda: tree.delete("a.txt")):
+    for use in (lambda: root.open("a.txt"), lambda: root.fd, lambda: tree.move("a.txt", "b")):
         with pytest.raises(ToolError, match="needs local files"):
             use()
     assert [root.names_of(path) for path in ("a/../b", "./c/.", "d/e/../..")] == ["b", "c", "."]

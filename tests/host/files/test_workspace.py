@@ -197,7 +197,7 @@ def test_the_version_that_was_read_or_written_last_is_known(ctx, put):
     records = ctx.files.records
     assert records.get("a.txt").version is None
     read = ctx.files.read("a.txt")
-    assert records.get("a.txt") == (read.version, read.encoding)
+    assert records.get("a.txt")[:2] == (read.version, read.encoding)
     ctx.files.write("a.txt", "beta\n")
     assert records.get("a.txt").version == ctx.files.peek("a.txt").version != read.version
     records.clear()

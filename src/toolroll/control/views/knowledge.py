@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolroll.host.knowledge.library import Library
 from toolroll.host.knowledge.memory_store import MemoryStore
 from toolroll.host.knowledge.note_store import NoteStore
 from toolroll.host.knowledge.todo_store import TodoFile
@@ -58,7 +57,7 @@ def _note(id: str, text: str, tags: list[str], time: str) -> dict[str, Any]:
 def search_library(kit: Kit, query: str = "") -> dict[str, Any]:
     """What the library holds, and the passages that answer a query, the best first."""
     ctx = kit.context()
-    found = Library(ctx.files.state, ctx.token, ctx.meaning).search(query, _MAX_PASSAGES).passages if query else []
+    found = ctx.library.search(query, _MAX_PASSAGES).passages if query else []
     passages = [
         {"source": one.citation, "text": bound(one.text, _MAX_TEXT_CHARS).text, "score": round(one.score, 3)}
         for one in found

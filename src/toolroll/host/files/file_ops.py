@@ -57,6 +57,14 @@ class FileOps(Protocol):
         """What is in a folder."""
 
 
+@runtime_checkable
+class DeletingFileOps(FileOps, Protocol):
+    """The same with `delete`, which tools need to remove a file."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+
+
 def unsupported(*_: object, **__: object) -> NoReturn:
     """Refuse what needs files on this machine."""
     raise ToolError(ErrorCode.UNSUPPORTED, "This needs local files, and the files of this kit are elsewhere.")
@@ -140,7 +148,9 @@ class OpsWorkspace(Workspace):
         check.check(-1, parts)
 
     def back_up(self, draft: TextFile) -> str:
-        unsupported(draft)
+        raise ToolError(
+            ErrorCode.UNSUPPORTED, f"{draft.path!r} is elsewhere, and gets no copy beside it. Set `backup` to false."
+        )
 
     def write(
         self,
@@ -232,7 +242,19 @@ class OpsTree(FileTree):
         except OSError:
             return False
 
-    delete = move = copy = make_folder = set_mode = set_executable = unsupported
+    def delete(self, path: str, recursive: bool) -> int:  # noqa: ARG002 - such stores have no folders of their own
+        where, ops = self._named(path), self._root.ops
+        if not isinstance(ops, DeletingFileOps):
+            why = "The files of this kit are elsewhere, and its FileOps has no `delete(path)`. Ask the user to add it."
+            raise ToolError(ErrorCode.UNSUPPORTED, why)
+        if self.item(path).kind == "directory":
+            raise ToolError(ErrorCode.VALIDATION, f"{path!r} is a directory; only files can be deleted here.")
+        self._files.may_remove(tuple(where.split("/")))
+        ops.delete(where)
+        self._files.records.forget(where)
+        return 1
+
+    move = copy = make_folder = set_mode = set_executable = unsupported
 
     def _items(self, where: str, depth: int, token: CancelToken, closed: list[str] | None) -> Iterator[TreeItem]:
         for info in sorted(self._root.ops.list(where), key=lambda one: one.name):

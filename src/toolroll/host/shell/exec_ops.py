@@ -117,13 +117,10 @@ class ExecShell(Shell):
         words = [
             one.text if isinstance(one, SealedText) and at == len(argv) - 1 else one for at, one in enumerate(argv)
         ]
-        if (
-            ops is None
-            or writes != "workspace"
-            or extra
-            or programs
-            or any(isinstance(one, SealedText) for one in words[:-1])
-        ):
+        if ops is None:
+            why = "This kit runs no commands, because its files are elsewhere. Ask the user for a kit with both."
+            raise ToolError(ErrorCode.UNSUPPORTED, why)
+        if writes != "workspace" or extra or programs or any(isinstance(one, SealedText) for one in words[:-1]):
             refuse()
         texts = [str(one) for one in words]
         is_text = texts[1:2] == ["-c"] or isinstance(argv[-1], SealedText)

@@ -33,10 +33,7 @@ def history(
     if not query and source == "calls":
         return read_timeline(ctx.journal, ctx.history.call_log, limit, diffs=diff)
     if source == "documents":
-        from toolroll.host.knowledge.library import Library
-
-        library = Library(ctx.files.state, ctx.token, ctx.meaning)
-        return ctx.ingest(library).search(query, limit, none=_NONE[source])
+        return ctx.ingest(ctx.library).search(query, limit, none=_NONE[source])
     from toolroll.host.knowledge.history import guidance
     from toolroll.text.knowledge import passages
 

@@ -84,12 +84,11 @@ def rag(
     file again replaces it if it changed; sync also removes what is gone.
     """
     from toolroll.host.knowledge.answers import ask
-    from toolroll.host.knowledge.library import Library
 
     given = {"path": path, "text": text, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    library = Library(ctx.files.state, ctx.token, ctx.meaning)
+    library = ctx.library
     ingest = ctx.ingest(library)
     if action in ("add_document", "add_text", "sync"):
         add = ingest.sync if action == "sync" else ingest.add
