@@ -117,16 +117,18 @@ def test_no_update_is_lost_among_threads(kit, put, ws):
 
 def test_every_call_is_recorded_and_counted(open_kit, put):
     seen = []
-    kit = open_kit(observe=seen.append, session="s1")
+    began, kit = time.time(), open_kit(observe=seen.append, session="s1")
     put({"a.txt": "x\n"})
     texts = [kit.call("read", {"path": "a.txt"}, message="m1").text, kit.call("read", {"path": "none"}).text]
-    kit.call("nothing", {})
+    kit.call("nothing")
     assert [(r.name, r.status, r.code, r.session, r.message) for r in seen] == [
         ("read", "success", None, "s1", "m1"),
         ("read", "error", "NotFound", "s1", ""),
         ("nothing", "error", "NotFound", "s1", ""),
     ]
     assert kit.calls() == seen
+    assert seen[2].arguments == {}
+    assert began <= seen[0].began <= seen[1].began <= time.time()
     read = kit.metrics()["read"]
     kit.call("read", {"path": "none"})  # no longer counted there
     assert (read.calls, read.errors, dict(read.codes)) == (2, 1, {"NotFound": 1})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from toolroll.host.approval.request import CallChangedError
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
+from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error, next_step
 from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
@@ -115,6 +116,7 @@ class Executor:
         self._observers = observers
         self._wording = wording
         self._hooks = hooks
+        self._guard = guard
         self._around: tuple[Step, ...] = (Authorization(guard), *steps, *_FAULTS[profile.faults])
         self._chains = _Chains(self._around)
 
@@ -171,9 +173,10 @@ class Executor:
         seconds: float,
         result: Result | None = None,
     ) -> None:
-        call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given}
+        call, arguments = ctx.call, given if isinstance(given, _OBJECT) else {"": given} if given else {}
         chars = len(result.text) if result is not None else 0
-        record = Record(call.name, arguments, call.session, call.message, status, code, seconds, chars)
+        began = time() - seconds
+        record = Record(call.name, arguments, call.session, call.message, status, code, seconds, chars, began)
         for observe in self._observers:
             observe(record)
 
@@ -278,10 +281,17 @@ class Executor:
         self._called[name] = entry
         return entry, name, given, notes
 
+    def _names(self) -> Iterable[str]:
+        """The tools that may be called in this mode; their effects are looked at only where that leaves some out."""
+        effects = MODES[self._guard.mode] & ~self._guard.policy.deny
+        if effects == MODES["code"]:
+            return self.entries
+        return [name for name, entry in self.entries.items() if entry.within(effects) is not None]
+
     def _unknown(self, name: str) -> ToolError:
         import difflib
 
-        there = [one for one in self.entries if one != name]  # the name itself is one that cannot be relayed to
+        there = [one for one in self._names() if one != name]  # the name itself is one that cannot be relayed to
         near = difflib.get_close_matches(str(name).lower(), there, n=3, cutoff=0.6)
         names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(there)}."
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")

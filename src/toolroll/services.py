@@ -117,7 +117,7 @@ class Services:
         another kit's, where long outputs are kept for both. `warm` are those of a kit with the same settings, which
         outlives this one: its root, index, language servers and jobs are used. `environ` replaces our own variables.
         """
-        self.environ, self._warm = dict(os.environ if environ is None else environ), warm
+        self.environ, self._warm = os.environ if environ is None else dict(environ), warm
         self._shared_jobs: SharedJobs | None = None
         self.session = session
         self._shared_spill = spill
@@ -286,7 +286,7 @@ class Services:
 
         return Structure(self.files, self.search, self.limits, self.launcher)
 
-    def _open_meaning(self, environ: dict[str, str]) -> SemanticRanking:
+    def _open_meaning(self, environ: Mapping[str, str]) -> SemanticRanking:
         from toolroll.host.knowledge.semantic import SemanticRanking
 
         return SemanticRanking(self.state, self.http, environ, self.launcher)

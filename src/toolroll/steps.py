@@ -417,6 +417,8 @@ class Record(msgspec.Struct, frozen=True):
     seconds: float
     chars: int = 0
     """Length of the text that the model gets."""
+    began: float = 0.0
+    """When it was made, in seconds since 1970."""
 
 
 Observer = Callable[[Record], None]

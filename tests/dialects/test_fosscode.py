@@ -525,3 +525,29 @@ def test_definitions_have_openai_s_shape_with_the_required_parameters(kit):
 def test_todos_of_a_session_last(open_kit):
     open_kit("fosscode", session="s1").call("todowrite", {"todos": [{"content": "a"}]})
     assert open_kit("fosscode", session="s1").call("todoread").wire["data"]["totalTodos"] == 1
+
+
+def test_what_the_allowed_types_leave_out_of_a_search_is_said(kit, put):
+    put({"a.yaml": "needle\n", "b.html": "needle\n", "c.py": "needle\n"})
+    tree = kit.call("grep", {"pattern": "needle"}).text
+    assert "c.py" in tree
+    assert "Left out: 2 files with matches, of types that are not allowed." in tree
+    assert "Left out: 1 file with matches" in kit.call("grep", {"pattern": "needle", "path": "a.yaml"}).text
+
+
+def test_a_backup_can_be_read_as_the_file_that_it_is_of(kit, put):
+    put({"a.ts": "one\n", "b.yaml.backup.17": "x\n"})
+    data = kit.call("edit", {"filePath": "a.ts", "oldString": "one", "newString": "two"}).data
+    assert "one" in kit.call("read", {"filePath": data["backupPath"]}).text
+    assert kit.call("read", {"filePath": "b.yaml.backup.17"}).error.code == "SecurityError"
+
+
+def test_an_unknown_tool_lists_those_of_the_mode_and_node_names_of_encodings_are_known(kit, open_kit):
+    assert (
+        "There are: read, grep, list, glob, todoread, webfetch."
+        in open_kit("fosscode", mode="thinking").call("nope").text
+    )
+    for number, encoding in enumerate(("utf16le", "ucs2", "UCS-2", "binary", "latin1")):
+        given = {"filePath": f"{number}.txt", "content": "h\u00e9\n", "encoding": encoding}
+        assert kit.call("write", given).ok
+        assert "h\u00e9" in kit.call("read", {"filePath": f"{number}.txt", "encoding": encoding}).text

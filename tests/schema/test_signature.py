@@ -102,3 +102,34 @@ def test_a_signature_that_says_too_little_is_refused(source, message):
     exec(source, names)
     with pytest.raises(TypeError, match=message):
         parameters_of(names["f"], skip=0)
+
+
+def test_types_of_the_function_that_makes_a_tool_are_found_where_annotations_are_postponed():
+    source = """
+from __future__ import annotations
+from dataclasses import dataclass
+from toolroll import tool
+
+def make():
+    @dataclass
+    class Inner:
+        x: int
+
+    @tool
+    def take(one: Inner) -> str:
+        "Takes one."
+        return str(one.x)
+
+    return take
+
+def fail():
+    @tool
+    def take(one: Unknown) -> str:
+        "Takes one."
+        return ""
+"""
+    made: dict[str, Any] = {"__name__": "made"}
+    exec(compile(source, "made.py", "exec"), made)
+    assert made["make"]().parameters[0].schema["properties"] == {"x": {"type": "integer"}}
+    with pytest.raises(TypeError, match="take: the type 'Unknown' is not known where the tool is made"):
+        made["fail"]()

@@ -89,7 +89,14 @@ def _parse_turn(turn: Turn, schemas: Mapping[str, Mapping[str, Any]], number: in
     name = _NAME.match(text[action.end() : given.start() if given else len(text)])
     if name is None:
         return _replace_turn(turn, text, (), "unclear")
-    raw, end = ("", action.end() + name.end()) if given is None else _parse_input(text, given.end())
+    behind = action.end() + name.end()  # where some write the arguments: read[{"path": "a.py"}], read({...})
+    if given is None and (opened := text[behind : behind + 1]) and opened in "[(":
+        raw, end = _parse_input(text, behind + 1)
+        raw = raw.rstrip().removesuffix("]" if opened == "[" else ")") if not raw.endswith("}") else raw
+    elif given is None:
+        raw, end = "", behind
+    else:
+        raw, end = _parse_input(text, given.end())
     call = ToolCall(f"action_{number}", name[1], _build_arguments(raw, schemas.get(name[1], {})))
     return _replace_turn(turn, text[:end].rstrip() if given else text.rstrip(), (call,), "calls")
 

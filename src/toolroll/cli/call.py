@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
         entry = kit.entry(args.tool)
         if args.help and entry:
-            write(describe(entry))
+            write(describe(entry, repeat_options(args)))
             return 0
         given = arguments.parse_arguments(args.arguments, entry.schema if entry else {}, caller.read_input)
         result = _call(kit, args, given, approver)
@@ -112,12 +112,12 @@ def as_json(result: Result) -> dict[str, Any]:
     return {name: msgspec.to_builtins(getattr(result, name)) for name in names}
 
 
-def describe(entry: Entry) -> str:
-    """The help of one tool: its description and its parameters."""
+def describe(entry: Entry, options: Sequence[str] = ()) -> str:
+    """The help of one tool: its description and its parameters; `options` are those that it is called with."""
     required = entry.schema.get("required", ())
     names = entry.schema["properties"]
     optional = ["[key=value ...]"] if len(names) > len(required) else []
-    usage = " ".join(["toolroll call", entry.name, *(f"{name}=..." for name in required), *optional])
+    usage = " ".join(["toolroll call", *options, entry.name, *(f"{name}=..." for name in required), *optional])
     width = max(map(len, names), default=0)
     lines = [f"usage: {usage}", "", entry.description, ""]
     for name, schema in names.items():

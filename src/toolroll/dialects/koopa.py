@@ -112,7 +112,13 @@ DIALECT = Dialect(
             message="The value of {0.name}.",
             category="system",
         ),
-        View("currentTime", time, description="Get current system time", category="system"),
+        View(
+            "currentTime",
+            time,
+            description="Get current system time",
+            text=lambda now: f"{now.time} ({now.weekday}, {now.zone})",
+            category="system",
+        ),
         View(
             "httpGet",
             fetch,

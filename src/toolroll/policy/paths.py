@@ -13,6 +13,14 @@ PROTECTED = (".git", ".hg", ".svn", ".jj")
 """Folders of version control: what is written there can run programs later, so tools only read them."""
 
 
+def file_type(path: str) -> str:
+    """The ending that a file is known by, in lower case with its dot; a backup has that of the file it is of."""
+    name = path.rpartition("/")[2]
+    kept, _, moment = name.rpartition(".backup.")
+    stem, dot, ending = (kept if kept and moment.isdigit() else name).rpartition(".")
+    return f".{ending}".lower() if dot and stem.strip(".") else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Relative:
     """A path beneath the workspace as it was typed. ".." is kept: only the kernel knows where it leads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -51,7 +52,7 @@ class Parameter:
 
 def parameters_of(function: Callable[..., Any], skip: int) -> tuple[Parameter, ...]:
     """The parameters of a function behind its first `skip` ones."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints_of(function)
     given = list(inspect.signature(function).parameters.values())[skip:]
     for one in given:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
@@ -59,6 +60,21 @@ def parameters_of(function: Callable[..., Any], skip: int) -> tuple[Parameter, .
         if one.name not in hints:
             raise TypeError(f"{function.__name__}: parameter {one.name!r} needs a type.")
     return tuple(_parameter(one, hints[one.name]) for one in given)
+
+
+def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the parameters, also those that are defined in the function which makes this one a tool."""
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals is not getattr(function, "__globals__", None):
+            frame = frame.f_back
+        try:
+            return get_type_hints(function, localns=dict(frame.f_locals) if frame else None, include_extras=True)
+        except NameError:
+            where = "is not known where the tool is made. Define it in the module, or before the tool"
+            raise TypeError(f"{function.__name__}: the type {error.name!r} {where}.") from None
 
 
 def object_schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:

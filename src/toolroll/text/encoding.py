@@ -58,6 +58,9 @@ _DECLARATIONS = (
 HEAD = 8192  # bytes that are looked at to tell text from other files
 
 
+_NODE_NAMES = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ucs-2": "utf-16-le", "binary": "latin-1"}
+
+
 def is_unicode(text: str) -> bool:
     """Whether a text has no lone surrogates."""
     try:
@@ -103,7 +106,7 @@ def as_utf8(data: bytes) -> bytes:
 def find_encoding(name: str) -> Encoding:
     """The encoding of this name, without a mark."""
     try:
-        found = codecs.lookup(name)
+        found = codecs.lookup(_NODE_NAMES.get(name.lower(), name))
     except (LookupError, ValueError):
         found = None
     if found is None or not found._is_text_encoding:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.cli.agents.agent import MODEL, STEPS, TASK, TOKENS, build_settings, load_model, read_number
+from toolroll.cli.agents.agent import MODEL, STEPS, TASK, TOKENS, YES, allow, build_settings, load_model, read_number
 from toolroll.cli.agents.agent_screen import format_record
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import SANDBOX, WORKSPACE
@@ -47,9 +47,10 @@ def run(args: Namespace) -> int:
     def kit_for(preset: Preset, folder: str, state: str) -> Kit:
         from toolroll.kit import Kit
 
-        # A copy needs no approval; what a rule of the user asks about is denied.
+        # A copy needs no approval; what a rule of the user asks about is denied without --yes.
+        approve = allow if args.yes else None
         settings = build_settings(args, "standard")
-        return Kit(folder, preset.dialect, settings=settings, tools=preset.tools, state_dir=state)
+        return Kit(folder, preset.dialect, approve=approve, settings=settings, tools=preset.tools, state_dir=state)
 
     model = load_model(args.model)
     try:
@@ -96,7 +97,7 @@ COMMAND = Command(
     "swarm",
     "Run several workers on one task, each in its own copy.",
     run,
-    (TASK, _WORKERS, MODEL, STEPS, TOKENS, _PATCHES, SANDBOX, WORKSPACE),
+    (TASK, _WORKERS, MODEL, STEPS, TOKENS, _PATCHES, YES, SANDBOX, WORKSPACE),
     more="""\
 Each worker gets a copy of the workspace without ignored files; all work at the same time. The workspace itself does
 not change: the changes of a worker are a patch in its part of the report. --steps and --tokens apply to each worker.

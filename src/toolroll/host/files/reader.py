@@ -17,6 +17,7 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
+from toolroll.policy.paths import file_type
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import diff, lines, names
@@ -293,7 +294,7 @@ class FileReader:
         allowed = policy.extensions
         if allowed is None:
             return
-        suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
+        suffix = file_type(parts[-1]) if parts else ""
         if suffix and suffix not in allowed:
             raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
 

@@ -205,6 +205,8 @@ def _describe(found: GrepResult, rows: Sequence[GrepRow], output: Output, limits
             lines = counted(sum(found.survey.as_text.values()), "line")
             where = list_some(list(map(names.show_name, found.survey.as_text)), _MAX_NAMED)
             notes.append(f"As plain text it is in {lines} of {where}: set `literal`.")
+    if found.barred:
+        notes.append(f"Left out: {counted(found.barred, 'file')} with matches, of types that are not allowed.")
     if found.failed:
         notes.append(f"Not searched: {list_some(found.failed, _MAX_FAILED)}.")
     return f"({' '.join(notes)})" if notes else ""

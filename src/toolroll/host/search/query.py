@@ -128,6 +128,8 @@ class GrepResult:
     """Files and folders that could not be opened."""
     failed: list[str] = field(default_factory=list)
     """Documents that could not be read, and why."""
+    barred: int = 0
+    """Files with matches whose type the policy does not allow to be read."""
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -119,11 +119,14 @@ class Search:
         policy = self._policy
         if policy is None:
             return True
-        suffix = os.path.splitext(path)[1].lower()
-        if suffix and policy.extensions is not None and suffix not in policy.extensions:
+        if self._has_barred_type(path):
             return False
         parts = (self._name, *path.split("/")) if self._name else path.split("/")
         return judge_path(parts, Effect.READ, policy).decision != "deny"
+
+    def _has_barred_type(self, path: str) -> bool:
+        suffix, allowed = paths.file_type(path), self._policy and self._policy.extensions
+        return bool(suffix) and allowed is not None and suffix not in allowed
 
     def close(self) -> None:
         """End the background work."""
@@ -150,6 +153,7 @@ class Search:
             run = GrepRun(self.engine, self._limits, root, query, scope, newest_files)
             newest = sort == "modified" and self._policy is None  # a policy may drop some of the newest
             hits, stopped = run.collect(limit if newest else None)
+            barred = sum(self._has_barred_type(found[0].path) for found in hits.values())
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
@@ -166,6 +170,7 @@ class Search:
                 stopped=stopped,
                 survey=survey,
                 unreadable=root.unreadable,
+                barred=barred,
             )
 
     def grep_leniently(

@@ -135,6 +135,8 @@ def _join(found: GrepResult | FindResult, more: GrepResult | FindResult) -> None
     found.complete = found.complete and more.complete
     found.stopped = found.stopped or more.stopped
     found.unreadable += more.unreadable
+    if isinstance(found, GrepResult) and isinstance(more, GrepResult):
+        found.barred += more.barred
     nothing = not (found.rows if isinstance(found, GrepResult) else found.entries)
     if found.survey is not None and more.survey is not None:
         for counts, others in (
