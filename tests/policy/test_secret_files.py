@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from toolroll.policy.secret_files import is_secret_name, may_hold_credential
 from toolroll.policy.secrets import (
     holds_credential,
     holds_secret,
-    is_secret_name,
-    may_hold_credential,
     secret_paths,
     secret_values,
 )

@@ -1,7 +1,9 @@
 """The signature is the schema."""
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from types import ModuleType
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -128,7 +130,7 @@ def fail():
         "Takes one."
         return ""
 """
-    made: dict[str, Any] = {"__name__": "made"}
+    made = vars(sys.modules.setdefault("made", ModuleType("made")))
     exec(compile(source, "made.py", "exec"), made)
     assert made["make"]().parameters[0].schema["properties"] == {"x": {"type": "integer"}}
     with pytest.raises(TypeError, match="take: the type 'Unknown' is not known where the tool is made"):

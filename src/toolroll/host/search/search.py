@@ -125,8 +125,8 @@ class Search:
         return judge_path(parts, Effect.READ, policy).decision != "deny"
 
     def _has_barred_type(self, path: str) -> bool:
-        suffix, allowed = paths.file_type(path), self._policy and self._policy.extensions
-        return bool(suffix) and allowed is not None and suffix not in allowed
+        allowed = None if self._policy is None else self._policy.extensions
+        return allowed is not None and (suffix := paths.file_type(path)) != "" and suffix not in allowed
 
     def close(self) -> None:
         """End the background work."""
