@@ -44,7 +44,7 @@ def made(ws, put, tmp_path):
 
 
 def test_the_first_edit(made):
-    assert count_visited(made, "edit", {"path": "README.md", "old": "# one", "new": "# two"}) <= 31
+    assert count_visited(made, "edit", {"path": "README.md", "old": "# one", "new": "# two"}) <= 32
 
 
 def test_a_search_after_the_first(made):
@@ -55,7 +55,7 @@ def test_a_search_after_the_first(made):
 def test_a_read_after_the_first(made):
     read = "read", {"path": "README.md"}
     made.call(*read)
-    assert count_visited(made, *read) <= 18
+    assert count_visited(made, *read) <= 19
 
 
 def test_a_command_after_the_first(made, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolroll.policy.secret_files import is_secret_name, may_hold_credential
+from toolroll.policy.paths import is_secret_name, may_hold_credential
 from toolroll.policy.secrets import (
     holds_credential,
     holds_secret,

@@ -117,7 +117,7 @@ class SecretAccess:
         """Record files, by their components from the workspace, that a tool is about to read."""
         if self._mark.source:
             return
-        from toolroll.policy.secret_files import is_secret_name, may_hold_credential
+        from toolroll.policy.paths import is_secret_name, may_hold_credential
 
         for parts in paths:
             path = "/".join(parts)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from toolroll.policy.secret_files import is_secret_name, may_hold_credential
+from toolroll.policy.paths import is_secret_name, may_hold_credential
 from toolroll.policy.secrets import holds_credential, holds_secret
 
 _MAX_BYTES = 1 << 20  # of configuration; a longer file is taken for one of secrets

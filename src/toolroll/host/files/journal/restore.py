@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import PathChange, PathState, is_kept_kind, look, unkept_content
-from toolroll.host.files.journal.held import HeldNames
-from toolroll.host.files.journal.log import JournalLog
+from toolroll.host.files.journal.log import HeldNames, JournalLog
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
