@@ -6,6 +6,7 @@ import pytest
 from toolroll import Effect, dialects, tool
 from toolroll.catalogue import CALL, CALL_READ, FIND
 from toolroll.text.tokens import estimate
+from toolroll.text.tool_tasks import TASKS
 
 MOST = 2_500
 """Tokens of all definitions that a native kit shows by itself."""
@@ -137,6 +138,11 @@ def test_an_approver_is_asked_about_the_tool_that_is_meant(open_kit, put, ws):
         ("move a file", "move"),
         ("format and lint", "lint"),
         ("multiedit", "multiedit"),
+        ("rename a file", "move"),
+        ("append a line to a file", "insert"),
+        ("remove a directory", "delete"),
+        ("take a snapshot", "checkpoint"),
+        ("who calls this function", "references"),
     ],
 )
 def test_tools_are_found_by_what_they_do(kit, query, name):
@@ -189,3 +195,8 @@ def test_tools_of_ones_own(open_kit):
 
     with pytest.raises(ValueError, match="already registered"):
         kit.register(impostor)
+
+
+def test_what_people_ask_for_is_told_of_every_hidden_tool(kit):
+    hidden = {entry.name for entry in kit.entries()} - {one["name"] for one in kit.definitions("mcp")}
+    assert hidden - {CALL_READ} == set(TASKS)

@@ -573,3 +573,14 @@ def test_a_workspace_below_the_home_folder_is_named_as_a_user_would(tmp_path, mo
     with Kit("~/app", roots=["~/lib"], state_dir=tmp_path / "state") as kit:
         assert kit.workspace == str(tmp_path / "app")
         assert "alpha" in kit.call("read", {"path": "lib/a.txt"}).text
+
+
+def test_a_call_that_fails_in_the_same_way_says_so_the_third_time(kit, put):
+    put({"a.txt": "x\n"})
+    wrong = {"path": "a.txt", "old": "zzz", "new": "y"}
+    texts = [kit.call("edit", wrong).text for _ in range(4)]
+    assert texts[0] == texts[1]
+    assert texts[2] == f"{texts[0]}\n[The same call has failed 3 times in the same way: try another.]"
+    assert "4 times" in texts[3]
+    assert "times in" not in kit.call("edit", {**wrong, "old": "qqq"}).text
+    assert all("times in" not in kit.call("read", {"path": "a.txt"}).text for _ in range(4))

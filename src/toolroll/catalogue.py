@@ -33,6 +33,7 @@ _MAX_RESULT_CHARS = 16 << 20  # that a program gets at once
 _CALLS = f"Call a tool not shown here, as {FIND} describes it."
 _READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
+_TASK_COUNTS = 8.0  # the same for the words of the one task that fits best
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,20 +271,31 @@ def _definition(entry: Entry) -> dict[str, Any]:
 def _ranked(query: str, entries: Iterable[Entry]) -> list[Entry]:
     """The entries that share words with the query, the best first; those that it names come before all."""
     from toolroll.text.ranking.terms import count_terms, weigh_question
+    from toolroll.text.tool_tasks import TASKS
 
-    asked = weigh_question(query)
+    asked = {**dict.fromkeys(count_terms(query), 1.0), **weigh_question(query)}  # also such words as "remove"
     named = set(query.replace(",", " ").split())
     texts = {entry: (count_terms(entry.name.replace("_", " ")), count_terms(_text(entry))) for entry in entries}
+    tasks = {entry: list(map(count_terms, TASKS.get(entry.name, "").split(";"))) for entry in texts}
+    words = {entry: set().union(name, text, *tasks[entry]) for entry, (name, text) in texts.items()}
+    holders = {term: sum(term in one for one in words.values()) for term in asked}
+    telling = {
+        term: weight * math.log(1 + len(texts) / holders[term]) for term, weight in asked.items() if holders[term]
+    }
     scores: dict[Entry, float] = {}
     for entry, (name, text) in texts.items():
         score = 1000.0 * (entry.name in named)
-        for term, weight in asked.items():
-            holders = sum(term in other or term in called for called, other in texts.values())
-            rare = math.log(1 + len(texts) / holders) if holders else 0.0
-            score += weight * rare * (_NAME_COUNTS * (term in name) + (term in text))
+        score += sum(weight * (_NAME_COUNTS * (term in name) + (term in text)) for term, weight in telling.items())
+        score += _TASK_COUNTS * max(_share(telling, task) for task in tasks[entry])
         if score:
             scores[entry] = score
     return sorted(scores, key=lambda entry: -scores[entry])
+
+
+def _share(asked: Mapping[str, float], task: Mapping[str, int]) -> float:
+    """How much of a question is about a task, and how much of the task is asked."""
+    same = [weight for term, weight in asked.items() if term in task]
+    return sum(same) * math.sqrt(len(same) / max(1, len(task)))
 
 
 def _text(entry: Entry) -> str:

@@ -431,6 +431,8 @@ class Profile:
     """The same of folders that are made for them, less the umask."""
     verdicts: bool = False
     """Say after a change of files what it has caused, where the settings want that."""
+    notes_repeats: bool = False
+    """Say when the same call has failed in the same way several times."""
     guess_encoding: bool = False
     """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"

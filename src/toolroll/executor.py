@@ -90,6 +90,8 @@ _FAULTS: dict[Faults, tuple[Step, ...]] = {
     "answer": (_answer_faults,),
 }
 
+_REPEATS = 3  # of a call that fails in the same way, until that is said
+
 
 class Executor:
     """Runs calls of one set of entries. Errors become results; the profile says whether those of the system do."""
@@ -112,6 +114,8 @@ class Executor:
         self._read_call = read_call
         self._keep = profile.keep
         self._wire = profile.wire
+        self._notes_repeats = profile.notes_repeats
+        self._last: dict[str, tuple[str, Any, str, int]] = {}  # failed call of each session, and how often
         self._spill = spill
         self._observers = observers
         self._wording = wording
@@ -129,6 +133,8 @@ class Executor:
         ends = self._hooks.begin(call, given)
         try:
             result = self._run(given, ctx)
+            if self._notes_repeats and not result.ok:
+                self._note_repeat(result, call)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
                 self._bound(result, call)
             self._hooks.report(call, result)
@@ -141,6 +147,14 @@ class Executor:
             self._observe(ctx, given, status, code, seconds, ended)
         result.meta["seconds"] = seconds
         return result
+
+    def _note_repeat(self, result: Result, call: Call) -> None:
+        """Say when the same call has failed in the same way several times, with no other failure between."""
+        name, arguments, text, times = self._last.get(call.session, ("", None, "", 0))
+        same = (name, text) == (call.name, result.text) and arguments == call.arguments
+        self._last[call.session] = call.name, call.arguments, result.text, times + 1 if same else 1
+        if same and times + 1 >= _REPEATS:
+            result.text += f"\n[The same call has failed {times + 1} times in the same way: try another.]"
 
     def run(self, view: View, arguments: dict[str, Any], ctx: Context) -> Any:
         """Run a view for a program, with all steps around it: its output as it is; ToolError for an error."""

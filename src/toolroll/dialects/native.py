@@ -3,5 +3,7 @@
 from toolroll.dialect import Dialect, Profile
 
 DIALECT = Dialect(
-    "native", "toolroll's own: short names, 1-based inclusive lines, seconds.", profile=Profile(verdicts=True)
+    "native",
+    "toolroll's own: short names, 1-based inclusive lines, seconds.",
+    profile=Profile(verdicts=True, notes_repeats=True),
 )

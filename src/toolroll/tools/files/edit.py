@@ -61,7 +61,7 @@ class EditStep:
 def edit(
     ctx: Context,
     path: Annotated[FilePath, "File to change."],
-    old: Annotated[str, "Exact text to replace, whitespace included."],
+    old: Annotated[str, "Exact text to replace, without line numbers."],
     new: Annotated[str, "Its replacement; empty to delete."],
     replace_all: Annotated[bool, "Replace every occurrence."] = False,
     near_line: Annotated[int | None, Field(ge=1), "Of several, take the one nearest to this line."] = None,
