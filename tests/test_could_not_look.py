@@ -192,3 +192,10 @@ def test_a_converter_that_gives_no_answer(child, open_kit, put, monkeypatch):
     check(kit.call("read", {"path": "a.odt"}), "read")
     monkeypatch.setattr(converter, "available", lambda _format: False)
     check(kit.call("read", {"path": "a.odt"}), "read without the extra")
+
+
+def test_a_service_that_gives_no_answer(open_kit, monkeypatch):
+    monkeypatch.setenv("TOOLROLL_SEARCH_ENGINES", "searxng")
+    monkeypatch.setenv("TOOLROLL_SEARXNG_URL", "http://127.0.0.1:1")  # nothing listens there
+    kit = open_kit()
+    check(kit.call("web_search", {"query": "harbours"}), "web_search")

@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll import ToolError
-from toolroll.executor import parse_arguments
+from toolroll.schema.check import parse_arguments
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ FRONTS = {
     "schema": "schema/check dialect",
     "schema/stubs": "catalogue",
     "text": "text/edit/refusals",
+    "text/tool_tasks": "catalogue",
     "text/shown_lines": "tools/files/read",
     "text/code": "tools/code/edit_symbol",
     "text/code/syntax": "text/code/syntax/tags text/code/syntax/patterns tools/code/rename",

@@ -21,6 +21,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error, next_step
+from toolroll.schema.check import parse_arguments
 from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
@@ -133,7 +134,7 @@ class Executor:
         ends = self._hooks.begin(call, given)
         try:
             result = self._run(given, ctx)
-            if self._notes_repeats and not result.ok:
+            if self._notes_repeats and result.error is not None:
                 self._note_repeat(result, call)
             if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
                 self._bound(result, call)
@@ -407,24 +408,6 @@ def _swapped(value: Any, others: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return others.get(value, value)
     return [_swapped(one, others) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def parse_arguments(given: Mapping[str, Any] | str | bytes | None, notes: list[str] | None = None) -> Mapping[str, Any]:
-    """The arguments of a call, from an object or from its JSON text; `notes` gets what was read over in this."""
-    if isinstance(given, dict):
-        return given
-    if given is None or given == "":
-        return {}
-    if isinstance(given, (str, bytes)):
-        from toolroll.schema.argument_text import read_object
-
-        given, slips = read_object(given)
-        if notes is not None:
-            notes += slips
-        return given
-    if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
-        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
-    return given
 
 
 def render(output: Any, view: View, wording: Callable[[], DialectWording]) -> Result:

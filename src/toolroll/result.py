@@ -94,7 +94,7 @@ class CouldNotLookError(ToolError):
         return made
 
 
-_OF_THE_CALL = (ErrorCode.CANCELLED, ErrorCode.SECURITY, ErrorCode.PERMISSION)
+_OF_THE_CALL = (ErrorCode.CANCELLED, ErrorCode.SECURITY, ErrorCode.PERMISSION, ErrorCode.VALIDATION)
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from toolroll.agent.repeats import RepeatGuard
 from toolroll.agent.transcript import Record, Watch
 from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Entry, Relay
-from toolroll.executor import parse_arguments
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, Fault, Result, ToolError
+from toolroll.schema.check import parse_arguments
 from toolroll.tools.session.finish import finish
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
 from toolroll import __version__
-from toolroll.executor import parse_arguments
 from toolroll.formats import wire_text
 from toolroll.host.approval.request import Answer, ApprovalRequest, ChangedCall, Refusal
 from toolroll.host.files.versions import digest
@@ -19,6 +18,7 @@ from toolroll.recording.changed_paths import changed_paths
 from toolroll.recording.recording import WORKSPACE, AnswerRecord, CallRecord, encode_row, question_of
 from toolroll.recording.start_files import keep_start
 from toolroll.result import Result, ToolError
+from toolroll.schema.check import parse_arguments
 from toolroll.services import CallOptions
 
 VARIABLE = "TOOLROLL_RECORD"

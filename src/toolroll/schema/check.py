@@ -188,3 +188,21 @@ def _article(types: list[str] | str) -> str:
 def _brief(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def parse_arguments(given: Mapping[str, Any] | str | bytes | None, notes: list[str] | None = None) -> Mapping[str, Any]:
+    """The arguments of a call, from an object or from its JSON text; `notes` gets what was read over in this."""
+    if isinstance(given, dict):
+        return given
+    if given is None or given == "":
+        return {}
+    if isinstance(given, (str, bytes)):
+        from toolroll.schema.argument_text import read_object
+
+        given, slips = read_object(given)
+        if notes is not None:
+            notes += slips
+        return given
+    if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
+        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
+    return given

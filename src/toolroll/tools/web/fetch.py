@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.result import MAX_IMAGE_BYTES, Image
+from toolroll.result import MAX_IMAGE_BYTES, Image, asking
 from toolroll.schema import Field
 from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
@@ -84,7 +84,8 @@ def fetch(
     from toolroll.host.web.page import fence, read
 
     asked = ctx.secrets.check_request(ctx.call, prepare(method, url, headers, body))
-    answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
+    with asking("The server"):
+        answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
     page = read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)
     shown = bound(page.text, max(_ROOM_CHARS, ctx.limits.output_chars - _ROOM_CHARS - 2 * len(answer.url)))

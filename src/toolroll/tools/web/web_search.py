@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.result import asking
 from toolroll.schema import Field
 from toolroll.text.lines import counted
 from toolroll.text.web.engines.engines import EngineName, Hit, Safe, Within
@@ -72,7 +73,8 @@ def web_search(
     site = site or (domains[0] if len(domains) == 1 else None)
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
     ctx.secrets.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
-    found = WebSearch(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
+    with asking("The search engine"):
+        found = WebSearch(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
     hits = [hit for hit in found.hits if is_within(hit.url, domains, not_domains)]
     wanted = [_wanted(hit, snippets, metadata) for hit in hits]
     shown = _room_for(wanted, ctx.limits.output_chars - _ROOM_CHARS)
