@@ -40,6 +40,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "src", copy / "src")  # with what is compiled, which stays good as times are copied too
     shutil.copytree(ROOT / "docs" / "statements", copy / "docs" / "statements")
+    os.symlink(ROOT / "tests", copy / "tests")  # statements name the tests that prove them
     for name in ("docs/generate.py", "docs/architecture.py", "docs/vendors.md", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, copy / name)
     (copy / "src" / "toolroll" / "tools" / "files" / "words.py").write_text(CODE[0])

@@ -18,7 +18,7 @@ _ESCAPE = re.compile(r"\\(?:[nrt\\]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _NAMES = frozenset({
     "path", "paths", "file", "source", "sources", "target", "backup", "backups", "name", "title", "branch", "upstream",
     "ref", "id", "untracked", "added", "replaced", "unchanged", "left", "unknown", "folder", "cwd", "subject", "author",
-    "citation",
+    "citation", "removed",
 })  # fmt: skip
 _PROSE = (".md", ".markdown", ".rst", ".txt")
 _SHORT = {"\\n": "\n", "\\r": "\r", "\\t": "\t", "\\\\": "\\"}

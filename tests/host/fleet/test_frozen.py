@@ -37,8 +37,8 @@ def test_commits_that_do_not_exist_are_found(repository: Path) -> None:
         "HEAD^{commit}",
         git(repository, "rev-parse", "HEAD"),
     ]
-    missing: list[str | None] = ["HEAD~1", "no such", "nö\u2028", tree, "origin/none", "0" * 40]
-    unanswered: list[str | None] = ["HEAD\nside", "side@{upstream}"]
+    missing: list[str | None] = ["HEAD~1", "HEAD\nside", "no such", "nö\u2028", tree, "origin/none", "0" * 40]
+    unanswered: list[str | None] = ["side@{upstream}"]
     found = find_problems(str(repository), [*known, *unanswered, *missing])
     assert found == {one: f"{str(repository)!r} has no commit {one!r}." for one in missing}
 

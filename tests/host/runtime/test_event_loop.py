@@ -148,8 +148,7 @@ def test_a_tool_that_exits_does_not_end_the_loop(kit):
 
     kit.register(leave)
     kit.register(add)
-    with pytest.raises(RuntimeError, match="SystemExit"):
-        kit.call("leave")
+    assert "SystemExit" in kit.call("leave").text
     assert kit.call("add", {"first": 2, "second": 3}).text == "5"
 
 

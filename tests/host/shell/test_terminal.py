@@ -89,7 +89,7 @@ def test_without_the_library_the_last_lines_are_shown(output, monkeypatch):
     output.add(b"\x1b[31mone\x1b[0m\r\n" * 50 + b"last")
     screen.resize(80, 5)
     assert screen.look().text == "one\none\none\none\nlast"
-    assert "toolroll[terminal]" in screen.look().size
+    assert "[terminal]" in screen.look().size
 
 
 def test_a_shell_with_job_control(kit, tier, monkeypatch):

@@ -38,7 +38,7 @@ def test_a_held_command_lands_nothing_until_it_is_committed(ws: Path, put: Calla
     assert result.meta["fork"] == 1
     assert [row["path"] for row in result.meta["changes"]] == ["a.txt", "b.txt", "c.txt"]
     assert "-a\n+A\n" in result.text
-    assert "held as fork 1; the workspace is as it was. Use " in result.text
+    assert "held as fork 1; the workspace is as it was. Next: " in result.text
     assert sorted(os.listdir(ws)) == ["a.txt", "b.txt"]
     said = kit.call("discard", {"fork": 1, "paths": ["b.txt"]}).text
     assert said == ("Discarded 1 of the changes of fork 1. Still held: Changed 2 files: a.txt (+1 -1), c.txt (new).")
