@@ -235,7 +235,7 @@ def test_a_place_is_given_back_by_a_call_that_fails(open_kit):
         raise ToolError("Conflict", path)
 
     kit.register(fail)
-    assert [kit.call("fail", {"path": "a"}).text for _ in range(3)] == ["a"] * 3
+    assert [kit.call("fail", {"path": path}).text for path in "abc"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("call_seconds", "timeout", "given"), [(600, 3000, 3060), (600, 20, 600), (30, 3000, 30)])

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.fleet.engines.engine import PipeStream
 from toolroll.fleet.engines.local import ProcessPipe
 from toolroll.fleet.runner import ResultSink, StartWorker, TaskQueue, run_tasks
 from toolroll.fleet.tasks import FleetResult, FleetTask
-from toolroll.fleet.worker import FrozenPlace, WorkerOrder
+from toolroll.fleet.worker import FrozenPlace, WorkerOrder, make_codec
+from toolroll.host.rpc.channel import Channel
+from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime.launcher import PIPE, start_process
 
 TASKS = [FleetTask(str(number), check="true") for number in range(6)]
@@ -128,3 +131,15 @@ def test_a_problem_that_cannot_be_shown_ends_the_run(tmp_path: Path) -> None:
 
     with pytest.raises(BrokenPipeError, match="no sandbox"):
         run_tasks(TaskQueue(TASKS, 0, ResultSink([].append, 9)), [make_worker("cannot", tmp_path)], [].append, tell)
+
+
+def test_a_task_for_a_worker_that_has_just_ended_is_not_sent() -> None:
+    """Its reader closes the pipe while another thread is about to write to it."""
+    pipe = ProcessPipe(start_process(["true"], "/", os.environ, (PIPE, PIPE, 2)))
+    channel = Channel(PipeStream(pipe), make_codec())
+    pipe.finish()
+    with pytest.raises(PeerGoneError):
+        channel.call("task", {})
+    with pytest.raises(BrokenPipeError, match="The worker has ended"):
+        pipe.send(b"more")
+    channel.close()

@@ -33,8 +33,11 @@ class ProcessPipe:
 
     def send(self, data: bytes) -> None:
         rest = memoryview(data)
-        while rest:
-            rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
+        try:
+            while rest:
+                rest = rest[self._process.stdin.write(rest) :]  # type: ignore[union-attr]  # it has a pipe
+        except ValueError as error:  # it ended, and `finish` has closed the pipe meanwhile
+            raise BrokenPipeError("The worker has ended.") from error
 
     def read(self) -> bytes:
         return self._answers.read1(_CHUNK_BYTES)
