@@ -100,7 +100,8 @@ def test_a_command_reads_a_secret_or_has_a_network(open_kit: Open, project: Path
     link = project / "plain.txt"
     link.symlink_to(".env")
     kit = open_kit(policy=Policy(network="example.org"))
-    connect = "curl -sS --max-time 20 http://example.org/; true"
+    fetch = "import urllib.request; urllib.request.urlopen('http://example.org/', timeout=20)"
+    connect = f'{sys.executable} -c "{fetch}" 2>&1; true'
     found = bash(kit, f"cat .env plain.txt 2>&1; echo; mv .env x 2>&1; {connect}").text
     if confined == "bubblewrap":
         assert "swordfish" not in found

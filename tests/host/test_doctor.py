@@ -92,7 +92,7 @@ def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
         )
     if bubblewrap.works:
         assert found["confinement"].detail == "by bubblewrap"
-        assert found["bubblewrap"].detail.endswith(" at /usr/bin/bwrap") or not os.path.exists("/usr/bin/bwrap")
+        assert found["bubblewrap"].detail.endswith(" at /usr/bin/bwrap") or not os.path.isfile("/usr/bin/bwrap")
     elif landlock.works:
         assert found["confinement"].detail == f"by Landlock; left open: {'; '.join(landlock.gaps)}"
     if landlock.works:

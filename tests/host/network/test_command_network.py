@@ -124,6 +124,7 @@ def test_a_command_is_not_told_what_a_job_was_refused(open_kit: Open, served: Se
     assert hosts == [{"own.example.com"}, {"job.example.com"}]
 
 
+@with_curl
 def test_an_answer_once_is_for_the_command_that_asked(open_kit: Open, served: Server) -> None:
     """A job that ran already, and a command that runs later, are asked about on their own."""
     asked = []
@@ -140,6 +141,7 @@ def test_an_answer_once_is_for_the_command_that_asked(open_kit: Open, served: Se
     assert (len(asked), "200 200" in kit.call("job", {"action": "output", "id": job.data["job"]}).text) == (3, True)
 
 
+@with_curl
 def test_another_program_is_no_client_of_the_proxy(open_kit: Open, served: Server, confined: str) -> None:
     if confined != "landlock":
         pytest.skip("commands have a network of their own")

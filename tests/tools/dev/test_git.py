@@ -339,8 +339,8 @@ def test_what_was_not_done_is_named_with_the_command_that_does_it(open_kit, repo
 def test_files_of_a_filter_are_named_with_the_command_that_runs_it(open_kit, repo, put):
     kit = open_kit(policy=Policy(allow_destructive=True))
     put({".gitattributes": "*.x filter=turn\n", "a.x": "cba\n"})
-    run(repo, "config", "filter.turn.clean", "rev")
-    run(repo, "config", "filter.turn.smudge", "rev")
+    run(repo, "config", "filter.turn.clean", "tr ac ca")
+    run(repo, "config", "filter.turn.smudge", "tr ac ca")
     refused = kit.call("git", {"action": "add"})
     assert (refused.error.code, "git add -- FILE" in refused.text) == ("Unsupported", True)
     assert kit.call("bash", {"command": "git add -- . && git commit -qm turned"}).ok
