@@ -193,6 +193,7 @@ def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
         with Kit(top, state_dir=state) as kit:
             assert kit.recovered == []
             assert tree(top) in (plain, copied, moved)
+            assert {path.stat().st_nlink for path in top.rglob("f*") if path.is_file()} == {1}  # no call holds them
             for name in ("copy", "moved"):
                 kit.call("delete", {"path": name, "recursive": True})
         assert tree(top) == plain

@@ -98,6 +98,7 @@ class Journal:
             else:
                 self._log.pending.forget(name)
             self._log.cut_torn_line()
+            self._log.drop_held()
         return said
 
     @property

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolroll.host.files.atomic import passing_name
+from toolroll.host.files.atomic import passing_name, sweep
 from toolroll.host.files.journal.contents import Blobs
 from toolroll.host.files.journal.entry import UNKNOWN, JournalEntry, PathChange, PathState, expand_new_files, look
 from toolroll.host.files.journal.pending import KilledCall, PendingCalls, PendingSteps, restore_names, store_names
@@ -147,6 +147,10 @@ class JournalLog:
     def hold(self) -> HeldNames:
         """For what one call replaces or removes."""
         return HeldNames(partial(self._state.folder, "stage"))
+
+    def drop_held(self) -> None:
+        """Remove the second names that calls of killed processes have held files by."""
+        sweep(self._state.folder("stage"), older=-1)
 
     @contextlib.contextmanager
     def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
