@@ -7,6 +7,7 @@ it and gets a `resync` event. Processes are watched only while a page follows.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -154,8 +155,16 @@ class ControlRelay:
 
     def _follow(self, name: str, followed: Followed, loop: asyncio.AbstractEventLoop) -> None:
         """Pass on the events of one process until it ends; a later look tries again while its socket is there."""
+        begun, early, lock = False, list[Event | None](), threading.Lock()
 
         def pass_on(event: Event | None) -> None:
+            with lock:  # a page hears of a process before it hears its events
+                if not begun and event is not None:
+                    return early.append(event)
+            deliver(event)
+            return None
+
+        def deliver(event: Event | None) -> None:
             line = None if event is None else _line(process=name, event=event[0], data=event[1])
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(self._take, name, followed, line)
@@ -164,8 +173,12 @@ class ControlRelay:
         try:
             client = ControlClient(name, HELLO_TIMEOUT_S, pass_on)
             hello = _named(name, client.request("hello"))
-            loop.call_soon_threadsafe(self._begin, name, followed, client, hello)
-            client.request("subscribe")
+            client.request("subscribe")  # before a page hears of it: its end is noticed from then on
+            with lock:
+                loop.call_soon_threadsafe(self._begin, name, followed, client, hello)
+                begun = True
+                for event in early:
+                    deliver(event)
         except _FAILURES:  # it has ended, or speaks another protocol
             if client is not None:
                 client.close()
