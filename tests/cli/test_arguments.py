@@ -75,7 +75,7 @@ WRONG = [
     (["limit"], "Did you mean limit=VALUE?"),
     (["=a"], "Did you mean path="),
     (["path=a", "path=b"], "'path' is given twice."),
-    (['{"path": '], "The arguments are cut off after 9 characters"),
+    (['{"path": '], "The arguments are JSON that is cut off after 9 characters"),
     (['{"path": "a"}', "limit=1"], "Give all arguments as one JSON object, or each as key=value, not both."),
     (["path=@nowhere"], "Cannot read the file 'nowhere' for path: No such file or directory."),
     (["path=@nowhere"], "A value that begins with @ is written with two: path=@@nowhere"),

@@ -44,7 +44,7 @@ def read_object(text: str | bytes) -> tuple[Mapping[str, Any], list[str]]:
     except _BROKEN as error:
         raise ToolError(ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again.") from error
     except _CutOffError:
-        cut = f"cut off after {len(text)} characters: send the rest in parts"
+        cut = f"JSON that is cut off after {len(text)} characters: send the rest in parts"
         raise ToolError(ErrorCode.VALIDATION, f"The arguments are {cut}. Nothing was done.") from None
     except _UnclearError as error:
         raise ToolError(ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again.") from None
