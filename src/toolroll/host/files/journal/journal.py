@@ -98,7 +98,7 @@ class Journal:
             else:
                 self._log.pending.forget(name)
             self._log.cut_torn_line()
-            self._log.drop_held()
+        self._log.drop_held()  # also of a call that was killed before its first step was written down
         return said
 
     @property

@@ -150,7 +150,9 @@ class JournalLog:
 
     def drop_held(self) -> None:
         """Remove the second names that calls of killed processes have held files by."""
-        sweep(self._state.folder("stage"), older=-1)
+        if os.path.isdir(os.path.join(self._state.path, "stage")):
+            with contextlib.suppress(OSError):  # a kit opens whatever becomes of its state
+                sweep(self._state.folder("stage"), older=-1)
 
     @contextlib.contextmanager
     def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
