@@ -22,6 +22,7 @@ def test_the_oldest_calls_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     found, more = calls.page(None, 10, None)
     assert ([one["text"] for one in found], more) == (["e", "d", "c"], False)
     assert calls._chars == sum(one.size for one in calls.all())
+    assert [one.seq for one in calls._whole] == [4, 5, 6]
     with pytest.raises(ValueError, match="There is no call 1"):
         calls.text_of(1)
 
@@ -43,9 +44,14 @@ def test_long_texts_are_kept_as_long_as_there_is_room(monkeypatch: pytest.Monkey
         make_call(calls, letter * 1_000)
     assert calls.text_of(1)["text"] == "[The text of this call is no longer kept.]"
     assert calls.text_of(2)["text"] == "b" * 1_000
+    calls.amend(1, "it is back")
+    assert "no longer kept" in calls.text_of(1)["text"]
     calls.amend(3, "short")
     make_call(calls, "d" * 1_000)
     assert [calls.text_of(seq)["text"][0] for seq in (2, 3, 4)] == ["b", "s", "d"]
+    monkeypatch.setattr(module, "MAX_CALLS", 3)
+    make_call(calls, "e")
+    assert calls._chars == sum(one.size for one in calls.all())  # the first was taken off once
 
 
 @pytest.mark.parametrize(

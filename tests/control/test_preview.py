@@ -44,3 +44,14 @@ def test_a_call_without_paths_is_not_rehearsed(kit: Kit) -> None:
 def test_a_diff_shows_hidden_characters(kit: Kit) -> None:
     hidden = replace(WRITE, arguments={"path": "a\u202eb.txt", "content": "\u202e\x1b\n"})
     assert preview_request(hidden, kit) == "a\\u202eb.txt\n@@ -1,0 +1,1 @@\n+\\u202e\\x1b"
+
+
+def test_a_change_of_binary_files_has_no_diff(kit: Kit) -> None:
+    kit.write_bytes("a.bin", b"\0\1")
+    assert preview_request(replace(WRITE, name="copy", arguments={"source": "a.bin", "target": "b.bin"}), kit) == ""
+
+
+def test_a_call_of_another_tool_is_not_rehearsed(kit: Kit) -> None:
+    meant = {"name": "write", "arguments": {"path": "a.txt", "content": "one\n"}}
+    assert "call_tool" in {one.name for one in kit.entries()}
+    assert preview_request(replace(WRITE, name="call_tool", arguments=meant), kit) == ""

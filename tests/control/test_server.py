@@ -62,6 +62,13 @@ def test_only_the_events_that_were_asked_for(server: ControlServer, client: Cont
     until(lambda: not server.has_subscriber("jobs"))
 
 
+def test_a_connection_subscribes_once(server: ControlServer, client: ControlClient) -> None:
+    client.request("subscribe", events=["jobs"])
+    with pytest.raises(RefusedError, match="Subscribe once"):
+        client.request("subscribe", events=["call"])
+    assert not server.has_subscriber("call")
+
+
 def test_a_client_that_does_not_read_gets_resync(
     server: ControlServer, client: ControlClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +153,16 @@ def test_many_clients_are_answered_side_by_side(server: ControlServer) -> None:
     assert answers == [os.getpid()] * 20
 
 
+def test_a_connection_too_many_is_refused(client: ControlClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolroll.control.server._MAX_CONNECTIONS", 1)
+    client.request("hello")  # the server has accepted it
+    with (
+        ControlClient(client.name) as other,
+        pytest.raises((RefusedError, OSError), match=r"Too many connections|ended"),
+    ):
+        other.request("hello")
+
+
 def test_a_line_that_is_too_long(server: ControlServer, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolroll.control.server.LineCodec", partial(LineCodec, 1_000))
     with user_sockets.connect(server.hands.id, 5) as raw:
@@ -213,6 +230,12 @@ def test_an_answer_that_is_none(
     assert (said["state"], why in said["why"], asked.done()) == (state, True, False)
 
 
+def test_a_long_reason_is_cut(client: ControlClient, asked: Future[Result]) -> None:
+    assert send_answer(client, answer="no", reason="x" * 2_001)["state"] == "applied"
+    text = asked.result(10).text
+    assert ("x" * 2_000 in text, "x" * 2_001 in text) == (True, False)
+
+
 @pytest.mark.parametrize("word", ["session", "always"])
 def test_a_request_that_is_asked_each_time_is_allowed_only_once(
     client: ControlClient, server: ControlServer, word: str
@@ -226,7 +249,7 @@ def test_a_request_that_is_asked_each_time_is_allowed_only_once(
         until(lambda: client.request("approvals")["waiting"])
         said = send_answer(client, answer=word)
         assert (said["state"], said["why"]) == ("refused", "This request can be allowed only once.")
-        changed = send_answer(client, answer="once", arguments={"path": "b"})
+        changed = send_answer(client, answer="once", arguments={"path": "b", "content": "a valid call"})
         assert (changed["state"], asked.done()) == ("refused", False)
         assert send_answer(client, answer="once")["state"] == "applied"
         assert asked.result(10) == "once"
@@ -261,7 +284,10 @@ def test_views_are_methods_and_their_changes_are_events(kit: Kit, client: Contro
         client.act(this, "undo")
 
 
-@pytest.mark.parametrize("method", sorted(ACTS))
+ALL_ACTS = ("answer", "checkpoint", "job_keys", "job_stop", "rewind", "undo")
+
+
+@pytest.mark.parametrize("method", sorted({*ALL_ACTS, *ACTS}))
 def test_an_act_for_another_process_is_refused(kit: Kit, client: ControlClient, ws: Path, method: str) -> None:
     kit.call("write", {"path": "a.txt", "content": "one"})
     digest = client.request("journal_entry", number=1)["digest"]

@@ -23,6 +23,11 @@ def reached(gate: HostGate, url: str) -> str:
     return ""
 
 
+def is_agreed(gate: HostGate, since: float, command: int = 1) -> bool:
+    with gate.agreed_since(since, command) as agreed:
+        return agreed
+
+
 def test_named_hosts_are_reached_at_the_address_that_was_judged(world: World) -> None:
     gate = world.gate("one.example.com")
     assert reached(gate, ONE) == ""
@@ -50,9 +55,9 @@ def test_a_new_host_is_asked_about_once_for_each_command(world: World) -> None:
         return True
 
     gate, began = world.gate("one.example.com", approve), time.time()
-    assert not gate.agreed_since(began, 1)
+    assert not is_agreed(gate, began)
     assert [reached(gate, OTHER) for _ in range(3)] == [""] * 3
-    assert (gate.agreed_since(began, 1), gate.agreed_since(time.time(), 1)) == (True, False)
+    assert (is_agreed(gate, began), is_agreed(gate, time.time())) == (True, False)
     assert [one.title for one in asked] == ["network: a command wants to reach other.example.com"]
     assert asked[0].text.endswith('"session" and "always" cover connections of commands to other.example.com.')
     gate.begin(0)  # another command
@@ -67,12 +72,14 @@ def test_an_answer_holds_for_the_command_that_asked(world: World) -> None:
     for command in (1, 2, 1, 2):
         gate.connect(OTHER, lambda command=command: command).close()
     assert len(asked) == 2
-    assert gate.agreed_since(0.0, 1)
-    gate.begin(3)  # the same act once more
-    gate.begin(4)
-    for command in (3, 4, 1):
+    with gate.agreed_since(0.0, 1):
+        gate.begin(3)  # the same act once more
+        gate.begin(4)
+    assert is_agreed(gate, 0.0, 2)  # what would be the same act once more does not start
+    gate.begin(5)
+    for command in (3, 4, 1, 5):
         gate.connect(OTHER, lambda command=command: command).close()
-    assert len(asked) == 4
+    assert len(asked) == 5
 
 
 @pytest.mark.parametrize(("answer", "questions"), [("session", 1), ("once", 2), (False, 2)])

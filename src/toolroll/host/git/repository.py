@@ -278,10 +278,11 @@ class Repository:
         with asking("git"):
             ran = run(argv, seconds=max(1.0, self._until - time.monotonic()), **how)
         gate = ran.launched.gate if command.remote else None
-        if ran.status and gate is not None and gate.agreed_since(ran.launched.at, ran.launched.running.pid):
-            # It gave up while the user was asked about the host.
-            self._until = time.monotonic() + self._seconds
-            ran = self._shell.program(argv, seconds=self._seconds, **how)
+        if ran.status and gate is not None:
+            with gate.agreed_since(ran.launched.at, ran.launched.running.pid) as agreed:
+                if agreed:  # it gave up while the user was asked about the host
+                    self._until = time.monotonic() + self._seconds
+                    ran = self._shell.program(argv, seconds=self._seconds, **how)
         with asking("git"):
             check_end(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output

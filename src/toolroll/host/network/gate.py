@@ -7,7 +7,8 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,9 +84,7 @@ class HostGate:
         self._free: set[int] = set()  # commands for which `ask_before` is answered
         self._asking = threading.Lock()
         self._answers: dict[int, dict[tuple[str, ...], Consent]] = {}  # by command
-        self._heirs: dict[
-            int, dict[tuple[str, ...], Consent]
-        ] = {}  # by thread: answers for the command that it starts next
+        self._heirs: dict[int, dict[tuple[str, ...], Consent]] = {}  # by thread: for the command that it starts
         self._agreed_at = 0.0
         self._refusals: deque[_Refusal] = deque(maxlen=_MOST_REFUSALS)
 
@@ -120,7 +119,7 @@ class HostGate:
             raise UnreachedError(why, allowed=True) from error
 
     def begin(self, command: int, *, is_agreed: bool = False) -> None:
-        """A command was started: no earlier answer holds for it, unless this thread has asked `agreed_since`.
+        """A command was started: no earlier answer holds for it, unless it starts within `agreed_since`.
 
         `is_agreed`: the user has agreed already that it can read secrets and connect.
         """
@@ -129,15 +128,20 @@ class HostGate:
         if answers := self._heirs.pop(threading.get_ident(), None):
             self._answers[command] = answers
 
-    def agreed_since(self, since: float, command: int) -> bool:
+    @contextmanager
+    def agreed_since(self, since: float, command: int) -> Iterator[bool]:
         """Whether a host was agreed to since then, after the answer to a question that is still open.
 
-        What was answered for this command, which has ended, then holds for the next one that this thread starts.
+        What was answered for this command, which has ended, then holds for one that this thread starts in the block.
         """
+        thread = threading.get_ident()
         with self._asking:
             if agreed := self._agreed_at >= since:
-                self._heirs[threading.get_ident()] = self._answers.pop(command, {})
-            return agreed
+                self._heirs[thread] = self._answers.pop(command, {})
+        try:
+            yield agreed
+        finally:
+            self._heirs.pop(thread, None)
 
     def connect_tls(self, place: urls.Target, credential: Credential | None, command: Command = int) -> ssl.SSLSocket:
         """A connection over TLS to a host with credentials; UnreachedError also if its certificate is not good."""
