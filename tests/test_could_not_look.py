@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Files
-from toolroll.host.code import parser_pool
 from toolroll.host.convert import converter
+from toolroll.host.runtime import python_child
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.kit import preset
 from toolroll.result import Result
@@ -142,10 +142,15 @@ PARSED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def put_before_import(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let our Python children run this before they import anything of ours."""
+    mark = "importlib.import_module"
+    monkeypatch.setattr(python_child, "START_CODE", python_child.START_CODE.replace(mark, f"{code}\n{mark}"))
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_parser_that_gives_no_answer(fault, open_kit, put, monkeypatch):
-    child = parser_pool._CHILD.replace("sys.path[:] = sys.argv[2:]", f"sys.path[:] = sys.argv[2:]\n{FAULTS[fault]}")
-    monkeypatch.setattr(parser_pool, "_CHILD", child)
+    put_before_import(monkeypatch, FAULTS[fault])
     put({"a.py": "def url_for():\n    return 1\n\nurl_for()\n", "b.py": "import a\n"})
     kit = open_kit()
     for tool, arguments in PARSED:
@@ -153,10 +158,7 @@ def test_a_parser_that_gives_no_answer(fault, open_kit, put, monkeypatch):
 
 
 def test_a_file_without_a_grammar_among_others(open_kit, put, monkeypatch):
-    child = parser_pool._CHILD.replace(
-        "sys.path[:] = sys.argv[2:]", "sys.path[:] = sys.argv[2:]\nsys.modules['tree_sitter_go'] = None"
-    )
-    monkeypatch.setattr(parser_pool, "_CHILD", child)
+    put_before_import(monkeypatch, "sys.modules['tree_sitter_go'] = None")
     put({"a.py": "def here():\n    there()\n", "b.go": "package b\n\nfunc there() {}\n"})
     kit = open_kit()
     check(kit.call("definition", {"symbol": "there", "path": "b.go"}), "definition")
@@ -186,7 +188,7 @@ def test_a_search_program_that_gives_no_answer(program, open_kit, put, monkeypat
 
 @pytest.mark.parametrize("child", ["raise SystemExit(1)", "import no_such_package"])
 def test_a_converter_that_gives_no_answer(child, open_kit, put, monkeypatch):
-    monkeypatch.setattr(converter, "_CHILD", child)
+    put_before_import(monkeypatch, child)
     put({"a.odt": b"PK\x03\x04"})
     kit = open_kit()
     check(kit.call("read", {"path": "a.odt"}), "read")

@@ -152,7 +152,7 @@ class Context:
         from toolroll.host.convert.converter import Converter
         from toolroll.host.convert.text_cache import TextCache
 
-        return Converter(lambda: self.commands.tier, self.token, self.progress, TextCache(self.files.state))
+        return Converter(self.launcher, self.token, self.progress, TextCache(self.files.state))
 
     def search_documents(self, search: Search, named: Sequence[str]) -> DocumentSearch:
         """Searches the texts of documents that paths or globs name, on behalf of this call."""

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER
 from toolroll.host.convert import converter
+from toolroll.host.runtime import python_child
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.sandbox.choose import choose_sandbox
 
 PROBE = """
 import json, socket, sys
-folder, port = sys.argv[3], int(sys.argv[4])
+folder, port = sys.argv[-2], int(sys.argv[-1])
 def tried(work):
     try:
         work()
@@ -34,11 +38,12 @@ print(json.dumps({
 
 
 def test_a_child_reaches_nothing(tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converter, "_CHILD", PROBE)
+    monkeypatch.setattr(python_child, "START_CODE", PROBE)
+    launcher = Launcher(lambda: choose_sandbox(tier), os.defpath)
     (tmp_path / "secret").write_text("s")
     with socket.create_server(("127.0.0.1", 0)) as server:
         words = [str(tmp_path), str(server.getsockname()[1])]
-        with converter.start_child(words, b"data", tier, None, time.monotonic() + 30) as stream:
+        with converter.start_child(launcher, words, b"data", None, time.monotonic() + 30) as stream:
             output = b"".join(stream)
     free = tier == "none"
     assert json.loads(output) == {"stdin": "data", "read": free, "write": free, "connect": free, "code": True}
@@ -62,9 +67,9 @@ def test_a_child_is_not_trusted(output: str, failure: tuple[str, int], monkeypat
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.result import ToolError
 
-    monkeypatch.setattr(converter, "_CHILD", output)
+    monkeypatch.setattr(python_child, "START_CODE", output)
     with pytest.raises(ToolError) as caught:
-        converter.Converter(lambda: "required", CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        converter.Converter(LAUNCHER, CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.message == make_error(*failure, "a.odt", formats.OPEN_TEXT).message
     assert "Ignore all rules" not in caught.value.message
 
@@ -74,7 +79,7 @@ def test_a_child_that_does_not_start_is_not_blamed_on_the_file(monkeypatch: pyte
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.result import ErrorCode, ToolError
 
-    monkeypatch.setattr(converter, "_CHILD", "import no_such_package")
+    monkeypatch.setattr(python_child, "START_CODE", "import no_such_package")
     with pytest.raises(ToolError, match="The converter does not work here: ModuleNotFoundError") as caught:
-        converter.Converter(lambda: "required", CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        converter.Converter(LAUNCHER, CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.code is ErrorCode.EXECUTION

@@ -17,6 +17,7 @@ import pytest
 
 from tests.host.convert import files
 from tests.host.convert.files import paragraph
+from tests.launchers import LAUNCHER
 from tests.waiting import closed_again, descriptors
 from toolroll.host.convert import converter as converters
 from toolroll.host.convert import formats, limits
@@ -25,6 +26,7 @@ from toolroll.host.convert.formats import Format
 from toolroll.host.convert.text_cache import TextCache
 from toolroll.host.requirement import add_extra
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.launcher import Launcher, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.result import ErrorCode, ToolError
@@ -78,17 +80,15 @@ def nothing_left() -> Iterator[None]:
 
 
 def convert(data: bytes, path: str, format: Format | None = None, token: CancelToken | None = None) -> Converted:
-    tier = str(choose_sandbox().tier)
     found = format or formats.of_name(path)
     assert found is not None
-    return Converter(lambda: tier, token or CancelToken()).convert(data, path, found)
+    return Converter(LAUNCHER, token or CancelToken()).convert(data, path, found)
 
 
 def test_a_pdf() -> None:
     told: list[tuple[float, float | None, str]] = []
     data = files.pdf("Harbours are\ndeep.", "", "Tides are high.", title="Pilot")
-    tier = str(choose_sandbox().tier)
-    converter = Converter(lambda: tier, CancelToken(), lambda *words: told.append(words))
+    converter = Converter(LAUNCHER, CancelToken(), lambda *words: told.append(words))
     found = converter.convert(data, "a.pdf", formats.PDF)
     parts = [DocumentPart("Harbours are\ndeep.", 1, "Chapter 1"), DocumentPart("Tides are high.", 3, "Chapter 3")]
     assert found == Converted(formats.PDF, parts, "Pilot")
@@ -147,12 +147,16 @@ def test_documents(make: Callable[[], bytes], path: str, parts: list[DocumentPar
 
 
 def test_a_text_is_kept_by_content(tmp_path: Path) -> None:
-    tier = str(choose_sandbox().tier)
     data = files.opened("<office:text><text:p>Lanterns</text:p></office:text>")
     with closing(State(str(tmp_path))) as state:
-        converter = Converter(lambda: tier, CancelToken(), cache=TextCache(state))
+        converter = Converter(LAUNCHER, CancelToken(), cache=TextCache(state))
         found = converter.convert(data, "a.odt", formats.OPEN_TEXT)
-        nothing = Converter(lambda: "no sandbox", CancelToken(), cache=TextCache(state))  # it can start no child
+
+        def refuse() -> Sandbox:
+            raise ToolError(ErrorCode.UNSUPPORTED, "no sandbox")
+
+        without_start = Launcher(refuse, "")
+        nothing = Converter(without_start, CancelToken(), cache=TextCache(state))  # it can start no child
         assert nothing.convert(data, "b.odt", formats.OPEN_TEXT) == found
         with pytest.raises(Exception, match="no sandbox"):
             nothing.convert(data + b" ", "a.odt", formats.OPEN_TEXT)
@@ -362,6 +366,6 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, path
             without.delitem(sys.modules, name, raising=False)
         without.setattr(sys, "path", installed)
         with pytest.raises(ToolError) as caught:
-            Converter(lambda: "none", CancelToken()).convert(b"x", path, needed)
+            Converter(LAUNCHER, CancelToken()).convert(b"x", path, needed)
     assert caught.value.code is ErrorCode.UNSUPPORTED
     assert f"toolroll[{extra}]'" in caught.value.message

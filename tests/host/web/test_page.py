@@ -73,8 +73,7 @@ def test_bodies(body: bytes, content_type: str, page: Page) -> None:
 
 
 def test_documents_and_images_by_the_converter() -> None:
-    tier = str(choose_sandbox().tier)
-    converter = Converter(lambda: tier, CancelToken())
+    converter = Converter(LAUNCHER, CancelToken())
 
     def read(body: bytes, content_type: str, url: str = URL, show: pages.Show = "main") -> Page:
         return pages.read(body, content_type, url, show, CancelToken(), LAUNCHER, converter)

@@ -20,7 +20,7 @@ FAULT = "fault"
 """In place of an error code: the parser itself does not work, such as one of another version than its grammars."""
 
 
-def serve() -> None:
+def main() -> None:
     """Answer requests until the parent closes the pipe. Limits its own time and memory."""
     import gc
     import resource

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.code.parser_child import FAULT
-from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.host.runtime.launcher import PACKAGE, PIPE, ChildProcess, Launcher, module_paths, wait_for
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.runtime.python_child import FrameTooLargeError, PythonChild
 from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -27,20 +27,9 @@ _T = TypeVar("_T")
 LanguageSource = tuple[str, bytes]  # a language, and a source in UTF-8
 
 _TIMEOUT_S = 60.0  # on a machine where others compute too
-_MAX_ANSWER_BYTES = 256 << 20
 _SOURCES_PER_REQUEST = 16
 _REQUESTS_PER_CHILD = 24  # that are worth the start of one more child
-# A bare package module: a child needs little of what toolroll/__init__ imports.
-_CHILD = """
-import sys, types
-package = sys.modules["toolroll"] = types.ModuleType("toolroll")
-package.__path__ = [sys.argv[1]]
-sys.path[:] = sys.argv[2:]
-from toolroll.host.code.parser_child import serve
-serve()
-"""
-
-
+_CHILD = "toolroll.host.code.parser_child"
 _GREP = "Use `grep` or `read`."
 
 
@@ -130,10 +119,9 @@ class ParserPool:
         import msgspec
 
         head = msgspec.json.encode((what, more, [(language, len(source)) for language, source in sources]))
-        request = b"".join((len(head).to_bytes(4, "big"), head, *(source for _, source in sources)))
         try:
             with self._borrowed() as child:
-                found = child.ask(request, token)
+                found = child.ask(head, b"".join(source for _, source in sources), token)
         except TooHardError as error:
             if len(sources) == 1:
                 return [error]
@@ -169,15 +157,19 @@ class _Child:
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
-        self._process: ChildProcess | None = None
+        self._process: PythonChild | None = None
 
-    def ask(self, request: bytes, token: CancelToken | None) -> list[tuple[str, str, bytes]]:
+    def ask(self, head: bytes, sources: bytes, token: CancelToken | None) -> list[tuple[str, str, bytes]]:
         """For each source: error code and message, both empty without an error, and the packed answer."""
         deadline = time.monotonic() + _TIMEOUT_S
         for _ in range(3):  # an idle child may end just when it is asked
             try:
-                return self._answer(self._running(), request, token, deadline)
-            except (BrokenPipeError, EOFError):
+                return self._answer(head, sources, token, deadline)
+            except FrameTooLargeError:
+                raise TooHardError("has too much in it") from None
+            except TimeoutError:
+                raise TooHardError("took too long") from None
+            except EOFError:
                 status = self.close()
                 if status not in (-signal.SIGALRM, 0):
                     raise TooHardError(_reason(status)) from None
@@ -186,67 +178,19 @@ class _Child:
     def close(self) -> int:
         """End the child; its exit status."""
         process, self._process = self._process, None
-        if process is None:
-            return 0
-        status = process.poll()
-        if status is None and _has_hung_up(process):
-            status = wait_for(process, 0.2)  # it is about to exit, and its status says why
-        if status is None:
-            process.kill()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        ended = process.wait()
-        return status if status is not None else ended
-
-    def _running(self) -> ChildProcess:
-        if self._process is None:
-            self._process = self._launcher.start_python(_CHILD, [PACKAGE, *module_paths()], stdin=PIPE, stdout=PIPE)
-        return self._process
+        return 0 if process is None else process.close()
 
     def _answer(
-        self, process: ChildProcess, request: bytes, token: CancelToken | None, deadline: float
+        self, head: bytes, sources: bytes, token: CancelToken | None, deadline: float
     ) -> list[tuple[str, str, bytes]]:
         import msgspec
 
-        assert process.stdin is not None
-        assert process.stdout is not None
-        rest = memoryview(request)
-        while rest:
-            rest = rest[os.write(process.stdin.fileno(), rest) :]
-        out = process.stdout.fileno()
-        events = select.poll()
-        events.register(out, select.POLLIN)
-
-        def read(count: int) -> bytes:
-            if count > _MAX_ANSWER_BYTES:
-                raise TooHardError("has too much in it")
-            parts: list[bytes] = []
-            while count > 0:
-                if token is not None:
-                    token.check()
-                if time.monotonic() > deadline:
-                    raise TooHardError("took too long")
-                if events.poll(1000 * POLL_SECONDS):
-                    part = os.read(out, min(count, 1 << 20))
-                    if not part:
-                        raise EOFError
-                    parts.append(part)
-                    count -= len(part)
-            return b"".join(parts)
-
-        head = msgspec.json.decode(read(int.from_bytes(read(4), "big")), type=list[tuple[str, str, int]])
-        answers = read(sum(size for _, _, size in head))
-        ends = accumulate(size for _, _, size in head)
-        return [(code, why, answers[end - size : end]) for (code, why, size), end in zip(head, ends, strict=True)]
-
-
-def _has_hung_up(process: ChildProcess) -> bool:
-    assert process.stdout is not None
-    events = select.poll()
-    events.register(process.stdout.fileno(), select.POLLIN)
-    return any(event & select.POLLHUP for _, event in events.poll(0))
+        child = self._process = self._process or PythonChild(self._launcher, _CHILD)
+        child.send(head, sources)
+        answers = msgspec.json.decode(child.receive_frame(token, deadline), type=list[tuple[str, str, int]])
+        rest = child.receive(sum(size for _, _, size in answers), token, deadline)
+        ends = accumulate(size for _, _, size in answers)
+        return [(code, why, rest[end - size : end]) for (code, why, size), end in zip(answers, ends, strict=True)]
 
 
 def _reason(status: int) -> str:

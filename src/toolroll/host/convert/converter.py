@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,23 +21,15 @@ if TYPE_CHECKING:
     from toolroll.host.convert.text_cache import TextCache
     from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.processes import Stream
 
+_CHILD = "toolroll.host.convert.child"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _MEGABYTE = 1_000_000
 _PICTURE = "a picture without text"
 _SIGNALLED = 128  # what a shell, and bubblewrap, add to the number of a signal
 _SIGXCPU, _SIGKILL = 24, 9
-# Only what converts is loaded, not the package: its front brings what no child needs.
-_CHILD = """
-import sys, types
-here, paths = sys.argv[1], sys.argv[2]
-sys.path += paths.split(":")
-module = sys.modules["toolroll"] = types.ModuleType("toolroll")
-module.__path__ = [here]
-from toolroll.host.convert.child import main
-main(*sys.argv[3:])
-"""
 
 
 @dataclass(slots=True)
@@ -77,23 +68,23 @@ class _ChildOutput:
 
 
 class Converter:
-    """Converts files on behalf of one call; `tier` tells how programs are confined here."""
+    """Converts files on behalf of one call."""
 
     def __init__(
         self,
-        tier: Callable[[], str],
+        launcher: Launcher,
         token: CancelToken,
         progress: Progress = silent,
         cache: TextCache | None = None,
     ) -> None:
-        self._tier = tier
+        self._launcher = launcher
         self._token = token
         self._progress = progress
         self._cache = cache
 
     def without_progress(self) -> Converter:
         """The same converter; the caller reports the progress."""
-        return Converter(self._tier, self._token, cache=self._cache)
+        return Converter(self._launcher, self._token, cache=self._cache)
 
     def convert(self, data: bytes, path: str, format: Format) -> Converted:
         """The text of a file; ToolError that says what to do if it has none, or cannot be read."""
@@ -177,7 +168,7 @@ class Converter:
         argv = [format.reader, str(bounds.cpu_for(units)), str(bounds.memory), *words]
         collected = _ChildOutput()
         try:
-            with start_child(argv, data, self._tier(), self._token, deadline) as stream:
+            with start_child(self._launcher, argv, data, self._token, deadline) as stream:
                 for line in _lines(stream):
                     self._parse(collected, line, format)
                 if stream.status and collected.failure is None:
@@ -221,29 +212,23 @@ def available(format: Format) -> bool:
 
 @contextmanager
 def start_child(
-    words: Sequence[str], data: bytes, tier: str, token: CancelToken | None, deadline: float
+    launcher: Launcher, words: Sequence[str], data: bytes, token: CancelToken | None, deadline: float
 ) -> Iterator[Stream]:
-    """A child that has these bytes on its stdin, confined as commands are here, without network and without room.
+    """A child that has these bytes on its stdin, without network and without room.
 
     It may read the system's own files, Python's and this package's, and nothing else.
     """
-    from toolroll.host.runtime.launcher import PACKAGE, PIPE, AccessRules, python_paths
+    from toolroll.host.runtime.launcher import PIPE
     from toolroll.host.runtime.processes import Stream
+    from toolroll.host.runtime.python_child import start_module
     from toolroll.host.runtime.state import create_nameless_file
-    from toolroll.host.sandbox.choose import choose_sandbox
 
-    packages = [os.path.abspath(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    argv = [sys.executable, "-I", "-S", "-c", _CHILD, PACKAGE, ":".join(packages), *words]
-    env = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/nonexistent"}
-    folder = os.open(PACKAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    env = {"PATH": _PATH, "HOME": "/nonexistent"}
     fd = create_nameless_file(data)
     try:
-        process = choose_sandbox(tier).spawn(
-            AccessRules((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
-        )
+        process = start_module(launcher, _CHILD, words, env=env, stdin=fd, stdout=PIPE, stderr=PIPE)
     finally:
         os.close(fd)
-        os.close(folder)
     stream = Stream(process, token, deadline)
     try:
         yield stream

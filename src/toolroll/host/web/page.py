@@ -33,30 +33,6 @@ _HEAD_BYTES = 65536  # that decide whether a body is text
 _MAX_WALL_S = 60.0  # on a machine where others compute too
 _MAX_MARKDOWN_BYTES = 32_000_000
 _MAX_MEMORY_BYTES = 2 << 30
-# Only the converter is loaded, without the rest of the package.
-_CHILD = """
-import gc, resource, sys, types
-def limit(what, most):
-    try:
-        resource.setrlimit(what, (most, most))
-    except (ValueError, OSError):
-        pass
-limit(resource.RLIMIT_CORE, 0)
-limit(resource.RLIMIT_CPU, int(sys.argv[4]))
-limit(resource.RLIMIT_AS, int(sys.argv[5]))
-gc.disable()
-sys.path += sys.argv[6:]
-for name in ("toolroll", "toolroll.text"):
-    module = sys.modules[name] = types.ModuleType(name)
-    module.__path__ = ["/".join([sys.argv[1], *name.split(".")[1:]])]
-from toolroll.text.web.html.markdown import convert
-page = sys.stdin.buffer.read().decode("utf-8", "replace")
-try:
-    found = convert(page, sys.argv[2], main=sys.argv[3] == "main")
-except (MemoryError, RecursionError):
-    sys.exit(1)
-sys.stdout.buffer.write(f"{int(found.whole)}{found.title[:500]}\\n{found.markdown}".encode("utf-8", "replace"))
-"""
 _TYPE = re.compile(r"\s*([\w.+-]{1,60}/[\w.+-]{1,100})", re.ASCII)
 _LOOKS_HTML = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
@@ -214,14 +190,15 @@ def convert(
 ) -> bytes:
     """The output of the child, in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
     from toolroll.host.runtime import processes
-    from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths
+    from toolroll.host.runtime.launcher import PIPE
+    from toolroll.host.runtime.python_child import start_module
     from toolroll.host.runtime.state import create_nameless_file
 
     fd = create_nameless_file(page)
     output = bytearray()
     try:
-        words = [PACKAGE, url, show, str(cpu), str(memory), *module_paths()]
-        process = launcher.start_python(_CHILD, words, stdin=fd, stdout=PIPE)
+        words = [url, show, str(cpu), str(memory)]
+        process = start_module(launcher, "toolroll.host.web.page_child", words, stdin=fd, stdout=PIPE)
         with processes.stream(process, token=token, deadline=time.monotonic() + _MAX_WALL_S) as chunks:
             for chunk in chunks:
                 output += chunk

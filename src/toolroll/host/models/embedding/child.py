@@ -12,7 +12,7 @@ _MAX_MEMORY_BYTES = 4 << 30
 _LOWEST_PRIORITY = 19
 
 
-def serve(folder: str) -> None:
+def main(folder: str) -> None:
     """Answer each list of texts with the bytes of its vectors, until the parent closes the pipe."""
     from toolroll.host.models.embedding.minilm import load_model
 
