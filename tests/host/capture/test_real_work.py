@@ -18,7 +18,7 @@ import pytest
 from tests.host.capture.test_capture import GIT, commit, picture
 from tests.waiting import until
 from toolroll import Kit
-from toolroll.host.capture.baseline import _SETTLED_NS
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 from toolroll.kit import preset
 
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
@@ -114,9 +114,7 @@ def test_a_database_that_a_job_writes_comes_back(ws: Path, work: Kit, put: Calla
         deadline = time.monotonic() + 20
         while "written" not in said and time.monotonic() < deadline:
             said = work.call("job", {"action": "output", "id": job, "wait": 0.05}).text
-        until(
-            lambda: (ws / "data.db").stat().st_ctime_ns < time.time_ns() - _SETTLED_NS
-        )  # else it is not kept for sure
+        until(lambda: (ws / "data.db").stat().st_ctime_ns < time.time_ns() - SETTLED_NS)  # else it is not kept for sure
         work.call("history")  # one entry for each row
     work.call("job", {"action": "kill", "id": job})
     assert len(work._services.journal.entries()) == 2

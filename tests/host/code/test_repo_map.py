@@ -7,10 +7,8 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.code import map_builder as module
-from toolroll.host.code import tag_cache as tagged
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.search import file_list as folders
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
 
@@ -24,12 +22,6 @@ TREE = {
     "data.bin": b"\0\1\2zebra",
 }
 SETTLED = 0.03  # seconds after which the times of a file can be relied on
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch):
-    for one in (folders, tagged):
-        monkeypatch.setattr(one, "SETTLED_NS", 20_000_000)  # well above the clock's steps
 
 
 @pytest.fixture

@@ -24,6 +24,11 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PythonChild]]:
         child.close()
 
 
+def send_until_closed(child: PythonChild) -> None:
+    for _ in range(100_000):
+        child.send(b"pass")
+
+
 SAY = b"data = b'x' * %d; sys.stdout.buffer.write(len(data).to_bytes(4, 'big') + data); sys.stdout.flush()"
 
 
@@ -45,9 +50,8 @@ def test_frames_and_ends(children: list[PythonChild]) -> None:
     with pytest.raises(EOFError):
         child.receive_frame(None)
     assert child.close() == 3
+    ending = PythonChild(LAUNCHER, "")
+    children.append(ending)
+    ending.send(b"sys.exit(4)")
     with pytest.raises(EOFError):
-        waiting = PythonChild(LAUNCHER, "")
-        children.append(waiting)
-        waiting.send(b"sys.exit(4)")
-        while True:
-            waiting.send(b"pass")
+        send_until_closed(ending)

@@ -28,8 +28,7 @@ def search(ctx):
 
 
 @pytest.fixture
-def folders(ctx, search, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)  # well above the clock's steps
+def folders(ctx, search):
     return FileLists(ctx.files.root, search)
 
 
@@ -103,7 +102,6 @@ def test_what_has_just_changed_or_is_gone_has_no_state(put, folders):
 
 
 def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)
     folders = FileLists(ctx.files.root, ctx.search)
     put(TREE)
     settle()

@@ -31,6 +31,7 @@ from toolroll.host.files.journal.entry import MOST_KEPT, PathKind, PathState, un
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.files.walk import enter
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 
 if TYPE_CHECKING:
     from toolroll.host.files.journal.contents import Blobs
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _FILE = "baseline"
 _CHECKSUM = 16  # bytes before the saved ones
 _VERSION = ("3", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
-_SETTLED_NS = 20_000_000  # two changes within this time may carry the same timestamp
 _PACK_BYTES = 1 << 24  # of contents that are kept together
 _GIT = "@"  # before the name of an object that git has
 _ATTRIBUTES = ".gitattributes"
@@ -123,7 +123,7 @@ class TreeBaseline:
 
     def advance(self, listing: Listing, found: Differences, known: Mapping[str, str], new_files: NewFiles) -> None:
         """Take over a later listing; `known` are the contents of changed files that have been kept already."""
-        young = time.time_ns() - _SETTLED_NS
+        young = time.time_ns() - SETTLED_NS
         for path, (_, new) in found.items():
             self._forget(path)
             if new is None:
@@ -308,7 +308,7 @@ class TreeBaseline:
         self._pending, self._pending_new = set(), {}
         sizes = self._sizes(changed) if self._converts() else None
         left = self._limits.undo_bytes - sum(self._kept_sizes(changed))
-        young = time.time_ns() - _SETTLED_NS
+        young = time.time_ns() - SETTLED_NS
         for path, stamp in sorted(changed.items()):  # folder by folder
             self._forget(path)
             if stamp is None:

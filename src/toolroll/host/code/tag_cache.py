@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
+from toolroll.host.files.versions import Stamp, stamp_of
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from toolroll.host.files.versions import stamp_of
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.encoding import Encoding
 from toolroll.text.lines import as_many, nth_feed
 
 BLOCK = 262_144  # bytes from one milestone to the next
-_SETTLED = 100_000_000  # nanoseconds: a file that is younger may change again without its times telling
 _MOST_FILES = 32
 _MOST_BLOCKS = 262_144  # of all files together; a milestone takes 8 bytes
 
@@ -83,7 +83,7 @@ class LineIndexCache:
 
     def of(self, status: os.stat_result) -> LineIndex:
         """What is known of a file that is in this state now, to be added to."""
-        settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED
+        settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS
         with self._lock:
             found = self._files.get(stamp_of(status), LineIndex())
             return LineIndex(found.before[:], found.total, settled)

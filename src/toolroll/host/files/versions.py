@@ -14,8 +14,6 @@ from toolroll.text.encoding import Encoding
 
 Stamp = tuple[int, int, int, int, int]
 """The state of a file: device, inode number, size, times of the last modification and change."""
-SETTLED_NS = 100_000_000
-"""A file that changed less than this before may change again without another stamp."""
 
 
 class Version(NamedTuple):

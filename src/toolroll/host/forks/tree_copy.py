@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.versions import digest
-from toolroll.host.runtime.dir_entries import closing_fd, reopen
+from toolroll.host.runtime.dir_entries import SETTLED_NS, closing_fd, reopen
 from toolroll.result import ErrorCode, ToolError
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,8 +23,6 @@ _FICLONE = 0x40049409
 _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 _MAX_DIGEST_BYTES = 1 << 20  # of larger files only the stamp is known
 _MAX_ENTRIES = 500_000
-SETTLED_NS = 20_000_000
-"""Two writes within a tick of the kernel's clock leave one stamp; no tick is longer than this."""
 _OWN = os.geteuid(), os.getegid()
 
 

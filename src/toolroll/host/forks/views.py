@@ -17,13 +17,12 @@ from toolroll.host.forks import overlay
 from toolroll.host.forks.place import UPPER, WORK, ForkPlace
 from toolroll.host.forks.tree_copy import (
     FOLDER,
-    SETTLED_NS,
     CopiedNode,
     NodeStamp,
     TreeCopy,
     open_folder,
 )
-from toolroll.host.runtime.dir_entries import closing_fd, open_dir, reopen
+from toolroll.host.runtime.dir_entries import SETTLED_NS, closing_fd, open_dir, reopen
 
 ForkKind = Literal["overlay", "reflink", "copy"]
 

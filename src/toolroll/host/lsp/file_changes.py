@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 from toolroll.policy.paths import folders_above
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
 
 _SKIPPED_FOLDERS = ("node_modules", "__pycache__", "site-packages", "target")
-_SETTLED_NS = 100_000_000  # a younger file may change again within the same timestamp
 _MAX_CONFIG_BYTES = 1 << 20
 
 FileStamp = tuple[int, int, int] | None
@@ -81,7 +81,7 @@ def _entries(root: int, path: str) -> Iterator[os.DirEntry[str]]:
 
 def make_stamp(about: os.stat_result, now: int) -> FileStamp:
     """The stamp of a file, to notice a change."""
-    young = now - about.st_mtime_ns < _SETTLED_NS
+    young = now - about.st_mtime_ns < SETTLED_NS
     return None if young else (about.st_mtime_ns, about.st_size, about.st_ino)
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 Parts = tuple[str, ...]
 Stamp = tuple[int, ...]  # the fields of `stat` that show a change: mode, device, inode, size, mtime, ctime
 
-_SETTLED_NS = 100_000_000  # two changes within this time may carry the same timestamp
+SETTLED_NS = 20_000_000
+"""Two changes within this time may carry the same timestamp: at least two ticks of any kernel's clock."""
 _PATH: int = getattr(os, "O_PATH", 0)
 _FOLDER = _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -37,7 +38,7 @@ def take_stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
 
 def are_old(found: Iterable[Stamp | None]) -> bool:
     """Whether the next change of each of these is certain to change its stamp."""
-    latest = time.time_ns() - _SETTLED_NS
+    latest = time.time_ns() - SETTLED_NS
     return all(one is None or one[5] < latest for one in found)
 
 
@@ -128,7 +129,7 @@ def look(folder: int, name: str, known: DirEntry | None, most: int) -> DirEntry 
     stamp = _stamp(found)
     if known is not None and known.stamp == stamp:
         return known
-    young = abs(time.time_ns() - found.st_ctime_ns) < _SETTLED_NS
+    young = abs(time.time_ns() - found.st_ctime_ns) < SETTLED_NS
     data = None
     if stat.S_ISLNK(found.st_mode):
         data = os.fsencode(os.readlink(name, dir_fd=folder))

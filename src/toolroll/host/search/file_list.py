@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.versions import SETTLED_NS, Stamp
+from toolroll.host.files.versions import Stamp
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 from toolroll.host.search.query import Scope
 from toolroll.text.search import globs
 

@@ -12,8 +12,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
+from toolroll.host.files.versions import Stamp, stamp_of
 from toolroll.host.files.walk import Chain, Walk
+from toolroll.host.runtime.dir_entries import SETTLED_NS
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.search.query import FileEntry, writable
 
