@@ -29,7 +29,7 @@ LanguageSource = tuple[str, bytes]  # a language, and a source in UTF-8
 _TIMEOUT_S = 60.0  # on a machine where others compute too
 _SOURCES_PER_REQUEST = 16
 _REQUESTS_PER_CHILD = 24  # that are worth the start of one more child
-_CHILD = "toolroll.host.code.parser_child"
+_CHILD_MODULE = "toolroll.host.code.parser_child"
 _GREP = "Use `grep` or `read`."
 
 
@@ -185,7 +185,7 @@ class _Child:
     ) -> list[tuple[str, str, bytes]]:
         import msgspec
 
-        child = self._process = self._process or PythonChild(self._launcher, _CHILD)
+        child = self._process = self._process or PythonChild(self._launcher, _CHILD_MODULE)
         child.send(head, sources)
         answers = msgspec.json.decode(child.receive_frame(token, deadline), type=list[tuple[str, str, int]])
         rest = child.receive(sum(size for _, _, size in answers), token, deadline)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.processes import Stream
 
-_CHILD = "toolroll.host.convert.child"
+_CHILD_MODULE = "toolroll.host.convert.child"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _MEGABYTE = 1_000_000
 _PICTURE = "a picture without text"
@@ -226,7 +226,7 @@ def start_child(
     env = {"PATH": _PATH, "HOME": "/nonexistent"}
     fd = create_nameless_file(data)
     try:
-        process = start_module(launcher, _CHILD, words, env=env, stdin=fd, stdout=PIPE, stderr=PIPE)
+        process = start_module(launcher, _CHILD_MODULE, words, env=env, stdin=fd, stdout=PIPE, stderr=PIPE)
     finally:
         os.close(fd)
     stream = Stream(process, token, deadline)

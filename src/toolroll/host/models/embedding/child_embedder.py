@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-_CHILD = "toolroll.host.models.embedding.child"
+_CHILD_MODULE = "toolroll.host.models.embedding.child"
 _IDLE_SHARE = 0.6  # of the cores that others leave, from which on a further child is started
 
 
@@ -50,7 +50,7 @@ class ChildEmbedder:
             self._running = count = min(self._count(), len(texts))
             while len(self._children) < count:
                 access = AccessRules((), read=(self._folder,))
-                self._children.append(PythonChild(self._launcher, _CHILD, [self._folder], access))
+                self._children.append(PythonChild(self._launcher, _CHILD_MODULE, [self._folder], access))
             parts = [order[at::count] for at in range(count)]
             asked = list(zip(self._children, parts, strict=False))
             try:
