@@ -69,6 +69,7 @@ LISTED = {
     "dialects": "test_dialect.py",
     "host/code/parser_child": "host/code/test_parser_pool.py",
     "host/models/embedding/child": "host/models/embedding/test_child_embedder.py",
+    "host/web/page_child": "host/web/test_page.py",
     "host/convert/readers": "host/convert/test_converter.py",
     "host/dev/drivers": "tools/dev/test_tests.py",
     "host/recordings/recording_file": "recording/test_replay.py",
