@@ -24,7 +24,7 @@ from toolroll import Kit
 from toolroll.host.code import verdicts
 from toolroll.text.code.syntax import languages
 
-ALARMS = ("New problem", "does not parse any more", "Imported but not used")
+ALARMS = ("Not defined in", "New problem", "does not parse any more", "Imported but not used")
 LEAST_CHARS = 1_000  # of a source that is changed
 _ENDINGS = {"python": "*.py", "typescript": "*.ts", "go": "*.go", "c": "*.c"}
 _SIMPLE = ("str", "int", "bool", "bytes", "float")

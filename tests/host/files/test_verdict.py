@@ -5,7 +5,7 @@ import time
 import pytest
 
 from toolroll.host.files.reader import TextFile
-from toolroll.host.files.verdict import find_break, offer_calls
+from toolroll.host.files.verdict import describe_faults, find_break, offer_calls
 from toolroll.host.files.versions import Version
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.code.syntax import grammars
@@ -52,6 +52,30 @@ _YIELD = b"\n\ndef f():\n    def g(x: (yield)): ...\n"  # no annotation where th
 def test_of_a_changed_python_file_other_parts_are_known(bad, said):
     assert find_break("a.py", b"1\n", _PARTS) == find_break("a.py", b"1\n", _YIELD) == ""
     assert said in find_break("a.py", _PARTS, bad)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("a = 1\nprint(a)\n", "print(a)\n", "`a` (line 1)"),
+        ("def f(x):\n    return x\n", "def f(x):\n    return y + len(z)\n", "`y` (line 2), `z` (line 2)"),
+        ("def f():\n    n = 0\n    n += 1\n", "def f():\n    n += 1\n    return n\n", "`n` (line 2)"),
+        ("class A:\n    n = 0\n", "class A:\n    n = 0\n\n    def f(self):\n        return n\n", "`n` (line 5)"),
+        ("x = a\n", "x = a\ny = a\n", ""),
+        ("x = 1\n", "try:\n    unicode\nexcept NameError:\n    unicode = str\n", ""),
+        ("x = 1\n", "try:\n    raw_input\nexcept (NameError, OSError):\n    pass\n", ""),
+        ("x = 1\n", "from a import *\nx = b\n", ""),
+        ("x = 1\n", "globals()['b'] = 1\nx = b\n", ""),
+        ("x = 1\n", "x = b  # noqa: F821\n", ""),
+        ("x = 1\n", "def f():\n    global n\n    n = 1\n\n\ndef g():\n    return n, __file__\n", ""),
+        ("x = 1\n", "def f(a: 'B') -> 'C':\n    return [y for y in a if (z := y)], {**a}\n", ""),
+        ("x = 1\n", "x = '''\n\ndef f():\n    return b'''\n", ""),
+    ],
+)
+def test_names_that_a_change_leaves_undefined(before, after, said):
+    found = describe_faults("a.py", before.encode(), after.encode())
+    assert found == (f"Not defined in a.py: {said}." if said else "")
+    assert describe_faults("a.txt", before.encode(), after.encode()) == ""
 
 
 def test_a_parser_that_gives_up_is_told_by_its_error():

@@ -249,7 +249,7 @@ def test_many_files_of_several_folders_are_saved_together(ctx, put, ws):
 
 def test_of_many_files_those_are_told_that_no_longer_parse(ctx, put):
     put({"a.py": "f(1)\n", "b.py": "f(2)\n"})
-    drafts = [(ctx.files.draft("a.py"), "f(1\n", {}), (ctx.files.draft("b.py"), "g(2)\n", {})]
+    drafts = [(ctx.files.draft("a.py"), "f(1\n", {}), (ctx.files.draft("b.py"), "f(3)\n", {})]
     assert ctx.files.save_all(drafts) == ("a.py does not parse any more, line 1: '(' was never closed.",)
     assert (ctx.files.recorder, ctx.files.rewritten()) == (None, [])
 

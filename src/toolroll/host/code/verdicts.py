@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -11,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.verdict import find_break
+from toolroll.host.files.verdict import find_break, find_undefined
 from toolroll.host.lsp.servers import language_of
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search.query import Query, Scope
@@ -40,6 +41,7 @@ _MAX_USERS = 8  # files with callers that are checked too
 _MAX_FUNCTIONS = 3
 _SHOWN_PROBLEMS = 3
 _MESSAGE_CHARS = 160
+_UNDEFINED, _WORD = re.compile(r"not defined|undefined|unresolved", re.IGNORECASE), re.compile(r"\w+")
 _TEST_NAMES = ("test_{}.py", "{}_test.py", "{}_test.go", "{}.test.*", "{}.spec.*", "{}Test.*", "{}_spec.rb")
 
 
@@ -231,6 +233,10 @@ class Verdicts:
                 self._words.append(f"{server.program} does not answer: changes are not checked with it any more.")
             return []
         self._unanswered[server.program] = 0
+        for path, problems in found.items():
+            if (change := changes.get(path)) is not None:
+                names = find_undefined(path, change.before.encode(), change.after.encode())
+                found[path] = [one for one in problems if not _is_about(one, names)]
         return _describe(server.program, found)
 
     def _collect(self, check: _Check) -> dict[str, TextChange]:
@@ -272,6 +278,11 @@ def _read_texts(change: ContentChange) -> TextChange | None:
         return TextChange(change.path, (change.before or b"").decode(), change.after.decode())
     except UnicodeDecodeError:
         return None
+
+
+def _is_about(problem: Problem, names: Mapping[str, int]) -> bool:
+    """Whether it says that one of these names is not defined, as the tool of the change has done."""
+    return bool(_UNDEFINED.search(problem.message) and names.keys() & set(_WORD.findall(problem.message)))
 
 
 def _describe(program: str, found: Mapping[str, Sequence[Problem]]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.line_window import LineIndexCache, Window, window_of_file
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.verdict import find_break
+from toolroll.host.files.verdict import describe_faults
 from toolroll.host.files.versions import DigestCache, FileRecord, SeenVersions, Version, digest, stamp_of
 from toolroll.host.files.walk import Walk
 from toolroll.host.runtime.cancellation import CancelToken
@@ -99,10 +99,10 @@ class ContentChange:
 
     @property
     def verdict(self) -> str:
-        """Where the file does not parse any more, in one line; empty if it does."""
+        """Where the file does not parse any more, or uses undefined names, in one line; empty if it is fine."""
         if not self.judged or not self.changed or names.is_prose(self.path):
             return ""
-        return find_break(self.path, self.before, self.after)
+        return describe_faults(self.path, self.before, self.after)
 
 
 def read_all(fd: int, size: int) -> bytes:

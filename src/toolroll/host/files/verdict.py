@@ -1,7 +1,8 @@
-"""Say in one line where a changed file no longer parses; in this process, for files of a moderate size."""
+"""Say in one line where a changed file no longer parses, or uses undefined names; in this process, up to a size."""
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import threading
@@ -11,7 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.result import Suggestion, ToolError
-from toolroll.text.names import is_prose
+from toolroll.text.lines import list_some
+from toolroll.text.names import is_prose, show_name
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -25,6 +27,7 @@ _MOST_TOML_BYTES = 64_000  # its parser is slow
 _MOST_REMEMBERED = 64  # texts: the one after a change is looked at again for its verdict, and is the next one before
 _LOOK = 20  # lines before those that a refusal is about, which are offered to be read with them
 _SHOWN = 40  # characters of the text at an error
+_MAX_NAMES = 5  # that are not defined
 _FILTERS = threading.Lock()  # warnings are switched off for the whole process
 _PART = re.compile(rb"\n\n(?=@|class |def |async def )")
 _CODING = re.compile(rb"[^\n]*\n?[^\n]*coding")
@@ -39,7 +42,31 @@ def find_break(path: str, before: bytes | None, after: bytes) -> str:
     said = _error(path, after)
     if said is None or (before is not None and _error(path, before) is not None):
         return ""
-    return f"{path} does not parse{' any more' * (before is not None)}, {said}."
+    return f"{show_name(path)} does not parse{' any more' * (before is not None)}, {said}."
+
+
+def describe_faults(path: str, before: bytes | None, after: bytes) -> str:
+    """The same, or which names of a Python file are not defined that were, or that are new."""
+    if said := find_break(path, before, after):
+        return said
+    names = find_undefined(path, before or b"", after)
+    shown = list_some([f"`{name}` (line {line})" for name, line in names.items()], _MAX_NAMES)
+    return f"Not defined in {show_name(path)}: {shown}." if names else ""
+
+
+@lru_cache(_MOST_REMEMBERED)
+def find_undefined(path: str, before: bytes, after: bytes) -> Mapping[str, int]:
+    """The names that a change of a Python file leaves undefined, with their first lines, if both texts parse."""
+    if not path.endswith((".py", ".pyi")) or _is_large(after) or _is_large(before):
+        return {}
+    from toolroll.text.code import python_names
+
+    try:
+        with _FILTERS, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return python_names.find_undefined(before.decode(), after.decode(), dir(builtins))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
 
 
 def offer_calls(error: ToolError, drafts: Mapping[str, TextFile], folder: str) -> None:
@@ -67,7 +94,7 @@ def _breaks(call: Suggestion, draft: TextFile) -> bool:
 
 @lru_cache(_MOST_REMEMBERED)
 def _error(path: str, data: bytes) -> str | None:
-    if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
+    if _is_large(data):
         return None
     suffix = os.path.splitext(path)[1].lower()
     if is_prose(path):
@@ -79,6 +106,10 @@ def _error(path: str, data: bytes) -> str | None:
     if suffix == ".toml" and len(data) <= _MOST_TOML_BYTES:
         return _toml_error(data)
     return _tree_error(path, data)
+
+
+def _is_large(data: bytes) -> bool:
+    return len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES
 
 
 def _python_error(data: bytes) -> str | None:

@@ -19,7 +19,7 @@ from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.verdict import find_break
+from toolroll.host.files.verdict import describe_faults
 from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
@@ -223,7 +223,7 @@ class Workspace(FileReader):
                     self._finish(one)
         judged = drafts[:JUDGED] if self.judged else ()
         first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in judged)
-        return tuple(said for one in first if (said := find_break(*one)))
+        return tuple(said for one in first if (said := describe_faults(*one)))
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
         """Make everything ready, so that putting the new files in their places is all that is left."""
