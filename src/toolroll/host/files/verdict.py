@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from toolroll.result import Suggestion, ToolError
 from toolroll.text.lines import list_some
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from toolroll.host.files.reader import TextFile
 
 _MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
 _MOST_TOML_BYTES = 64_000  # its parser is slow
@@ -35,6 +34,15 @@ _FUTURES = 0x1C00000  # the flags of `annotations`, and of two others, that hold
 _MOST_PARTS = 10_000
 _PARSED: dict[tuple[int, int], int] = {}
 """Parts that parse, by the flags before them and their hashes; the flags after them."""
+
+
+class Draft(Protocol):
+    """A text as it is now, at a path."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def text(self) -> str: ...
 
 
 def find_break(path: str, before: bytes | None, after: bytes) -> str:
@@ -69,7 +77,7 @@ def find_undefined(path: str, before: bytes, after: bytes) -> Mapping[str, int]:
         return {}
 
 
-def offer_calls(error: ToolError, drafts: Mapping[str, TextFile], folder: str) -> None:
+def offer_calls(error: ToolError, drafts: Mapping[str, Draft], folder: str) -> None:
     """Take edits off a refusal that would make one of these files, named relative to a folder, unparsable.
 
     Where no call is left, offer to read the lines of the last file that it is about.
@@ -83,7 +91,7 @@ def offer_calls(error: ToolError, drafts: Mapping[str, TextFile], folder: str) -
         error.suggest = (Suggestion("read", {"path": path, **window}),)
 
 
-def _breaks(call: Suggestion, draft: TextFile) -> bool:
+def _breaks(call: Suggestion, draft: Draft) -> bool:
     given = call.arguments
     if call.name != "edit" or given.get("path", draft.path) != draft.path:
         return False

@@ -7,43 +7,26 @@ import hashlib
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch.model import unreadable
+from toolroll.text.patch.model import BinaryPatch, unreadable
 
 _BEGIN = re.compile(r"(literal|delta) (\d{1,9})")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # how many bytes a line has, from 1
 _MOST_BYTES = 100_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryPatch:
-    """What makes the new content of the old one, and the way back if the patch has it."""
-
-    there: tuple[str, bytes]
-    back: tuple[str, bytes] | None
-    old_id: str = ""
-    """What git calls the old content by; empty if the patch does not say it in full."""
-    new_id: str = ""
-
-    def reversed(self) -> BinaryPatch:
-        """The patch that takes this one back."""
-        if self.back is None:
-            raise ToolError(ErrorCode.UNSUPPORTED, "The patch does not say how a binary file of it was before.")
-        return BinaryPatch(self.back, self.there, self.new_id, self.old_id)
-
-    def apply(self, old: bytes, name: str) -> bytes:
-        """The new content; ToolError if the old one is not that of the patch."""
-        kind, data = self.there
-        if len(self.old_id) == 40 and old and _id(old) != self.old_id:
-            done = _id(old) == self.new_id
-            raise ToolError(
-                ErrorCode.CONFLICT,
-                f"{name!r} is not the file that the binary patch was made of"
-                + (": the patch is applied already." if done else ". Make the patch again."),
-            )
-        return data if kind == "literal" else _patched(old, data, name)
+def apply(patch: BinaryPatch, old: bytes, name: str) -> bytes:
+    """The new content; ToolError if the old one is not that of the patch."""
+    kind, data = patch.there
+    if len(patch.old_id) == 40 and old and _id(old) != patch.old_id:
+        done = _id(old) == patch.new_id
+        raise ToolError(
+            ErrorCode.CONFLICT,
+            f"{name!r} is not the file that the binary patch was made of"
+            + (": the patch is applied already." if done else ". Make the patch again."),
+        )
+    return data if kind == "literal" else _patched(old, data, name)
 
 
 def parse(lines: Sequence[str], at: int, ids: tuple[str, str]) -> tuple[BinaryPatch, int]:

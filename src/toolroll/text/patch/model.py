@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.text.patch.binary import BinaryPatch
 
 Kind = Literal["change", "create", "delete", "rename", "copy"]
 _SWAPPED = str.maketrans("-+", "+-")
@@ -83,6 +80,23 @@ class Hunk(NamedTuple):  # of which a patch may have many, and which are made in
             old_open=self.new_open,
             new_open=self.old_open,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryPatch:
+    """What makes the new content of the old one, and the way back if the patch has it."""
+
+    there: tuple[str, bytes]
+    back: tuple[str, bytes] | None
+    old_id: str = ""
+    """What git calls the old content by; empty if the patch does not say it in full."""
+    new_id: str = ""
+
+    def reversed(self) -> BinaryPatch:
+        """The patch that takes this one back."""
+        if self.back is None:
+            raise ToolError(ErrorCode.UNSUPPORTED, "The patch does not say how a binary file of it was before.")
+        return BinaryPatch(self.back, self.there, self.new_id, self.old_id)
 
 
 @dataclass(frozen=True, slots=True)

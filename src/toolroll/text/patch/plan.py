@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit.match import check_omissions
-from toolroll.text.patch import blocks, errors, unified, v4a
+from toolroll.text.patch import binary, blocks, errors, unified, v4a
 from toolroll.text.patch.apply import Applied, apply, is_quoted_once
 from toolroll.text.patch.model import FilePatch
 from toolroll.text.patch.paths import Relative, resolve_names
@@ -112,7 +112,7 @@ class _Planner:
         path = _name(file.new)
         mode = 0o755 if (file.new_mode or 0) & 0o100 else None
         if file.binary:
-            node = PatchNode(mode=mode, data=file.binary.apply(b"", path))
+            node = PatchNode(mode=mode, data=binary.apply(file.binary, b"", path))
         else:
             applied = apply("", file.hunks, name=path)
             node = PatchNode(applied.text, None, mode, applied.hunks)
@@ -124,7 +124,7 @@ class _Planner:
         node = self._tree.source(path)
         if node is None:
             raise _missing(path, file, "deletes")
-        if file.binary and file.binary.apply(self._tree.data(node), path):
+        if file.binary and binary.apply(file.binary, self._tree.data(node), path):
             raise _differs(path, file)
         applied = None if file.blind or file.binary else self._applied(path, node, file)
         if applied is not None and applied.text:
@@ -160,7 +160,7 @@ class _Planner:
             mode = 0o755 if file.new_mode & 0o100 else 0o644
         text = node.text if applied is None else applied.text
         hunks = node.hunks if applied is None else (*node.hunks, *applied.hunks)
-        data = file.binary.apply(self._tree.data(node), path) if file.binary else node.data
+        data = binary.apply(file.binary, self._tree.data(node), path) if file.binary else node.data
         self._tree.put(path, PatchNode(text, node.origin, mode, hunks, data))
 
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.patch import binary, names
 from toolroll.text.patch import hunks as body
-from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
+from toolroll.text.patch.model import BinaryPatch, FilePatch, Hunk, Kind, unreadable
 
 _BINARY = re.compile(r"Binary files (.*) differ$")
 _TELLING = frozenset("d@*-+B")  # first characters of lines that belong to patches
@@ -222,7 +222,7 @@ def _file(
     new: str | None,
     hunks: tuple[Hunk, ...],
     start: int,
-    patch: binary.BinaryPatch | None = None,
+    patch: BinaryPatch | None = None,
 ) -> FilePatch:
     if header.bare_names:
         old, new = header.old, header.new
