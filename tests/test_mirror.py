@@ -40,7 +40,7 @@ FRONTS = {
     "host/search": "host/search/search services",
     "host/shell": "host/shell/command_launcher tools/shell/bash kit",
     "mcp": "mcp/stdio cli/mcp",
-    "mcp/http": "mcp/http/listener",
+    "mcp/http": "mcp/http/transport",
     "policy": "policy/secrets kit",
     "policy/git": "policy/git/verdict",
     "policy/shell": "policy/commands host/settings",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import socket
@@ -17,7 +16,7 @@ from toolroll.console.relay import ControlRelay
 from toolroll.host.network.peers import TcpPeers
 from toolroll.host.runtime import user_sockets
 from toolroll.mcp.http import listen
-from toolroll.mcp.http.uvicorn_server import SignalServer
+from toolroll.mcp.http.server import HttpServer
 
 TOKEN = "token-of-the-console-in-tests"
 SECONDS = 50.0  # spent on faults alone
@@ -76,13 +75,13 @@ def running_console() -> Iterator[ConsoleClient]:
     """A console in a thread, with the sockets of the user that XDG_STATE_HOME names."""
     with listen("127.0.0.1", 0, ()) as listening:
         port, relay = listening.getsockname()[1], ControlRelay()
-        server = SignalServer(ConsoleApp(relay, token=TOKEN, port=port, peers=TcpPeers()))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+        server = HttpServer(listening, ConsoleApp(relay, token=TOKEN, port=port, peers=TcpPeers()).answer)
+        thread = threading.Thread(target=server.run, args=(lambda: None, lambda _seconds: relay.end()))
         thread.start()
         try:
             yield ConsoleClient(port)
         finally:
-            server.should_exit = server.force_exit = True
+            server.end()
             thread.join()
 
 

@@ -190,7 +190,7 @@ def test_no_command_can_approve_itself(console, ws, tier):
 
 def test_a_console_that_ends_by_itself_stays_while_a_page_is_open(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(server, "LOOK_S", 0.1)
     monkeypatch.setattr(server, "IDLE_S", 0.1)
     told: list[Any] = []
 

@@ -68,8 +68,6 @@ def _serve_elsewhere(args: Namespace) -> int:
 
 def _start_console() -> None:
     """Start the console beside this server, unless it runs: it opens its page, and ends when nothing uses it."""
-    from importlib.util import find_spec
-
     from toolroll.host.runtime.console_record import find_console
     from toolroll.host.runtime.launcher import DEVNULL, start_process
     from toolroll.result import ToolError
@@ -77,10 +75,6 @@ def _start_console() -> None:
     try:  # the server works without it
         if (found := find_console()) is not None:
             _warn(f"The console is at {found.url} (toolroll console opens it).")
-        elif find_spec("uvicorn") is None:
-            from toolroll.host.requirement import add_extra
-
-            _warn(f"The console needs an HTTP server. Add it with: {add_extra('mcp')}")
         else:
             argv = (sys.executable, "-m", "toolroll", "console", "--while-used")
             start_process(argv, "/", os.environ, (DEVNULL, DEVNULL, DEVNULL))

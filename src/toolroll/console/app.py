@@ -1,34 +1,21 @@
-"""The console as an ASGI application: the page, and an API that needs the token.
+"""The console over HTTP: the page, and an API that needs the token.
 
 Checks come first: Host and Origin against DNS rebinding and other pages, then the token, then the sender's process.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib.resources import files
+from threading import Thread
 from typing import Any
 
 import msgspec
 
 from toolroll.console.relay import ControlFailedError, ControlRelay, Feed
 from toolroll.host.network.peers import TcpPeers
-from toolroll.mcp.http.gate import (
-    BODY_TIMEOUT_S,
-    AsgiMessage,
-    HttpRefusedError,
-    Receive,
-    Scope,
-    Send,
-    check_client,
-    check_host,
-    check_token,
-    hash_token,
-    header_values,
-    read_body,
-    refuse,
-)
+from toolroll.mcp.http.connection import HttpConnection, HttpRefusedError, HttpRequest, header_values
+from toolroll.mcp.http.gate import check_client, check_host, check_token, hash_token
 
 BEAT_S = 15.0
 """A stream of events is never silent for longer."""
@@ -44,9 +31,10 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _SECURITY = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
+_BEAT = b'{"event":"beat"}\n'
 _JSON, _LINES = b"application/json", b"application/x-ndjson"
 
-Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
+Answer = Callable[[HttpRequest, HttpConnection], None]
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,18 +59,16 @@ class ConsoleApp:
             ("POST", "/api/request"): self._request,
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        send = _with_security_headers(send)
+    def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
+        """Answer one request; HttpRefusedError if it may not come in, or is none."""
         try:
-            await (await self._route(scope))(scope, receive, send)
+            self._find_answer(request, connection)(request, connection)
         except HttpRefusedError as refusal:
-            await refuse(scope, refusal, send)
+            raise HttpRefusedError(refusal.status, refusal.reason, *refusal.headers, *_SECURITY) from None
 
-    async def _route(self, scope: Scope) -> Answer:
+    def _find_answer(self, request: HttpRequest, connection: HttpConnection) -> Answer:
         """Check a request and find what answers it."""
-        headers, method, path = scope["headers"], scope["method"], scope["path"]
+        method, path, headers = request
         check_host(headers, self._hosts)
         own = {f"http://{host}" for host in header_values(headers, b"host")}
         if not own.issuperset(header_values(headers, b"origin")):
@@ -91,56 +77,48 @@ class ConsoleApp:
             if method not in ("GET", "HEAD"):
                 raise HttpRefusedError(405, "Only GET.", (b"allow", b"GET, HEAD"))
             return self._static
-        await self._check_api(scope)
+        # Browsers send this with every request; "none" is an address that was typed.
+        if not {"same-origin"}.issuperset(header_values(headers, b"sec-fetch-site")):
+            raise HttpRefusedError(403, "Requests from other pages are refused.")
+        check_token(headers, self._token)
+        check_client(connection, self._peers)
         if (answer := self._routes.get((method, path))) is not None:
             return answer
         if allowed := [one for one, known in self._routes if known == path]:
             raise HttpRefusedError(405, f"Only {allowed[0]}.", (b"allow", allowed[0].encode()))
         raise HttpRefusedError(404, "There is nothing here.")
 
-    async def _check_api(self, scope: Scope) -> None:
-        headers = scope["headers"]
-        # Browsers send this with every request; "none" is an address that was typed.
-        if not {"same-origin"}.issuperset(header_values(headers, b"sec-fetch-site")):
-            raise HttpRefusedError(403, "Requests from other pages are refused.")
-        check_token(headers, self._token)
-        await check_client(scope, self._peers)
+    def _static(self, request: HttpRequest, connection: HttpConnection) -> None:
+        connection.read_body(request.headers)
+        _send(connection, *self._page[request.path])
 
-    async def _static(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        kind, content = self._page[scope["path"]]
-        await _send(send, kind, content)
+    def _processes(self, request: HttpRequest, connection: HttpConnection) -> None:
+        connection.read_body(request.headers)
+        _send(connection, _JSON, msgspec.json.encode({"processes": self._relay.processes()}))
 
-    async def _processes(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        await _send(send, _JSON, msgspec.json.encode({"processes": await self._relay.processes()}))
-
-    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _request(self, request: HttpRequest, connection: HttpConnection) -> None:
         # A form and a script of another page can send other types without asking first.
-        if header_values(scope["headers"], b"content-type") not in (["application/json"], _UTF8):
+        if header_values(request.headers, b"content-type") not in (["application/json"], _UTF8):
             raise HttpRefusedError(415, "Send application/json.")
         try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                body = await read_body(scope, receive)
-            given = msgspec.json.decode(body, type=_Request)
-        except TimeoutError:
-            raise HttpRefusedError(408, "The body took too long.") from None
-        except msgspec.MsgspecError as error:
+            given = msgspec.json.decode(connection.read_body(request.headers), type=_Request)
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise HttpRefusedError(400, f"The request cannot be read: {error}.") from None
         try:
-            answer = b'{"result":%b}' % await self._relay.request(given.to, given.method, given.params)
+            answer = b'{"result":%b}' % self._relay.request(given.to, given.method, given.params)
         except ControlFailedError as error:
             answer = msgspec.json.encode({"error": str(error)})
-        await _send(send, _JSON, answer)
+        _send(connection, _JSON, answer)
 
-    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    def _events(self, request: HttpRequest, connection: HttpConnection) -> None:
+        connection.read_body(request.headers)
         try:
             with self._relay.follow() as feed:
-                left = asyncio.ensure_future(_wait_for_disconnect(receive))
-                sending = asyncio.ensure_future(_stream(feed, send))
-                try:
-                    await asyncio.wait((left, sending), return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    left.cancel()
-                    sending.cancel()
+                connection.begin_stream([(b"content-type", _LINES), *_SECURITY])
+                Thread(target=_end_when_left, args=(feed, connection), daemon=True).start()
+                while (chunk := feed.take(BEAT_S)) is not None:
+                    connection.send_part(chunk or _BEAT)
+                connection.end_stream()
         except ControlFailedError as error:
             raise HttpRefusedError(503, str(error)) from None
 
@@ -159,34 +137,10 @@ def _load_page() -> dict[str, tuple[bytes, bytes]]:
     return found
 
 
-def _with_security_headers(send: Send) -> Send:
-    async def send_with(message: AsgiMessage) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], *_SECURITY]
-        await send(message)
-
-    return send_with
+def _send(connection: HttpConnection, kind: bytes, content: bytes) -> None:
+    connection.respond(200, [(b"content-type", kind), *_SECURITY], content)
 
 
-async def _send(send: Send, kind: bytes, content: bytes) -> None:
-    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(content))]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
-
-
-async def _stream(feed: Feed, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", _LINES)]})
-    while True:
-        try:
-            async with asyncio.timeout(BEAT_S):
-                chunk = await feed.take()
-        except TimeoutError:
-            chunk = b'{"event":"beat"}\n'
-        await send({"type": "http.response.body", "body": chunk, "more_body": bool(chunk)})
-        if not chunk:
-            return
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _end_when_left(feed: Feed, connection: HttpConnection) -> None:
+    connection.has_left(wait=True)
+    feed.end()

@@ -6,14 +6,13 @@ it and gets a `resync` event. Processes are watched only while a page follows.
 
 from __future__ import annotations
 
-import asyncio
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from toolroll.control.client import ControlClient, Event
 from toolroll.control.server import PREFIX
@@ -21,7 +20,6 @@ from toolroll.host.rpc.channel import LateError, RefusedError
 from toolroll.host.rpc.codecs import encode_json
 from toolroll.host.runtime import user_sockets
 
-T = TypeVar("T")
 MAX_FEED_BYTES = 8 * 1024 * 1024
 """Events that wait for one page."""
 MAX_FEEDS = 4
@@ -33,7 +31,7 @@ REQUEST_TIMEOUT_S = 120.0
 _CHUNK_BYTES = 256 * 1024
 _RESYNC = b'{"event":"resync"}\n'
 _FAILURES = (OSError, ValueError, TypeError, RefusedError)
-_MAX_REQUESTS = 64  # at once
+_MAX_FOLLOWED = 64  # processes that are asked at once
 
 Hello = dict[str, Any]
 Followed = dict[str, ControlClient | None]
@@ -57,167 +55,147 @@ class Feed:
     def __init__(self) -> None:
         self._lines: deque[bytes] = deque()
         self._bytes = 0
-        self._filled = asyncio.Event()
+        self._changed = threading.Condition()
         self._ended = False
 
     def end(self) -> None:
-        """Let `take` return what waits, and nothing from then on."""
-        self._ended = True
-        self._filled.set()
+        """Let `take` return what waits, and None from then on."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
 
     def put(self, line: bytes) -> None:
-        if self._bytes + len(line) > MAX_FEED_BYTES:
-            self._lines.clear()
-            self._bytes, line = 0, _RESYNC
-        self._lines.append(line)
-        self._bytes += len(line)
-        self._filled.set()
+        with self._changed:
+            if self._bytes + len(line) > MAX_FEED_BYTES:
+                self._lines.clear()
+                self._bytes, line = 0, _RESYNC
+            self._lines.append(line)
+            self._bytes += len(line)
+            self._changed.notify()
 
-    async def take(self) -> bytes:
-        """Wait for events and return as many as one chunk holds; nothing when there will be no more."""
-        await self._filled.wait()
-        chunk = bytearray()
-        while self._lines and len(chunk) < _CHUNK_BYTES:
-            chunk += self._lines.popleft()
-        self._bytes -= len(chunk)
-        if not self._lines and not self._ended:
-            self._filled.clear()
-        return bytes(chunk)
+    def take(self, seconds: float) -> bytes | None:
+        """As many events as one chunk holds, when there are some; nothing after so long; None after the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._lines or self._ended, seconds)
+            chunk = bytearray()
+            while self._lines and len(chunk) < _CHUNK_BYTES:
+                chunk += self._lines.popleft()
+            self._bytes -= len(chunk)
+            return None if self._ended and not chunk else bytes(chunk)
 
 
 class ControlRelay:
-    """The processes of this user that have a control socket. Runs in one event loop."""
+    """The processes of this user that have a control socket."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._feeds: set[Feed] = set()
         self._followed: Followed = {}
         self._hellos: dict[str, Hello] = {}
-        self._watch: asyncio.Task[None] | None = None
-        # One thread a request: a slow one does not hold up an answer to an approval.
-        self._threads = ThreadPoolExecutor(_MAX_REQUESTS, "toolroll relay")
+        # One thread for each process: a slow one does not hold up the others.
+        self._threads = ThreadPoolExecutor(_MAX_FOLLOWED, "toolroll relay")
 
     @property
     def followers(self) -> int:
         return len(self._feeds)
 
-    async def processes(self) -> list[Hello]:
+    def processes(self) -> list[Hello]:
         """What each running process says of itself, the oldest first."""
-        names = await self._run(find_sockets)
-        found = await asyncio.gather(*(self._run(_greet, name) for name in names))
-        return _by_age(one for one in found if one is not None)
+        return _by_age(one for one in self._threads.map(_greet, find_sockets()) if one is not None)
 
-    async def request(self, name: str, method: str, params: dict[str, Any]) -> bytes:
+    def request(self, name: str, method: str, params: dict[str, Any]) -> bytes:
         """The result of a method of a process, as JSON. ControlFailedError says why there is none."""
-        return await self._run(_request, name, method, params)
-
-    async def _run(self, work: Callable[..., T], *given: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given))
+        if name not in find_sockets():
+            raise ControlFailedError("This process has ended.")
+        try:
+            with ControlClient(name, REQUEST_TIMEOUT_S) as client:
+                return encode_json(client.request(method, **params))
+        except RefusedError as error:
+            raise ControlFailedError(str(error)) from None
+        except _FAILURES as error:
+            late = isinstance(error, LateError)
+            raise ControlFailedError("The process does not answer." if late else "This process has ended.") from None
 
     @contextmanager
     def follow(self) -> Iterator[Feed]:
         """A feed of the events of all processes; ControlFailedError when too many pages follow."""
-        if len(self._feeds) >= MAX_FEEDS:
-            raise ControlFailedError("Too many pages are open. Close one.")
-        feed = Feed()
-        feed.put(_line(event="processes", data=_by_age(self._hellos.values())))
-        self._feeds.add(feed)
-        if self._watch is None:
-            self._watch = asyncio.get_running_loop().create_task(self._look())
+        feed, clients = Feed(), list[ControlClient | None]()
+        with self._lock:
+            if len(self._feeds) >= MAX_FEEDS:
+                raise ControlFailedError("Too many pages are open. Close one.")
+            feed.put(self._list_processes())
+            self._feeds.add(feed)
+            if len(self._feeds) == 1:
+                threading.Thread(target=self._look, args=(self._followed,), name="toolroll relay", daemon=True).start()
         try:
             yield feed
         finally:
-            self._feeds.discard(feed)
-            if not self._feeds:
-                self._rest()
+            with self._lock:
+                self._feeds.discard(feed)
+                if not self._feeds:  # processes are not watched any more
+                    clients, self._followed, self._hellos = list(self._followed.values()), {}, {}
+            for client in filter(None, clients):
+                client.close()
 
     def end(self) -> None:
         """End every feed."""
-        for feed in self._feeds:
+        for feed in tuple(self._feeds):
             feed.end()
 
-    def _rest(self) -> None:
-        """Stop watching processes."""
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watch = None
-        clients, self._followed = self._followed, {}
-        self._hellos.clear()
-        for client in filter(None, clients.values()):
-            self._threads.submit(client.close)
+    def _look(self, followed: Followed) -> None:
+        while followed is self._followed:
+            for name in find_sockets():
+                if name not in followed:
+                    followed[name] = None
+                    self._threads.submit(self._follow, name, followed)
+            time.sleep(LOOK_S)
 
-    async def _look(self) -> None:
-        while True:
-            for name in await self._run(find_sockets):
-                if name not in self._followed:
-                    self._followed[name] = None
-                    self._threads.submit(self._follow, name, self._followed, asyncio.get_running_loop())
-            await asyncio.sleep(LOOK_S)
-
-    def _follow(self, name: str, followed: Followed, loop: asyncio.AbstractEventLoop) -> None:
+    def _follow(self, name: str, followed: Followed) -> None:
         """Pass on the events of one process until it ends; a later look tries again while its socket is there."""
-        begun, early, lock = False, list[Event | None](), threading.Lock()
+        early: list[Event] | None = []
 
         def pass_on(event: Event | None) -> None:
-            with lock:  # a page hears of a process before it hears its events
-                if not begun and event is not None:
-                    return early.append(event)
-            deliver(event)
-            return None
-
-        def deliver(event: Event | None) -> None:
-            line = None if event is None else _line(process=name, event=event[0], data=event[1])
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(self._take, name, followed, line)
+            with self._lock:
+                if early is not None and event is not None:  # a page hears of a process before it hears its events
+                    early.append(event)
+                else:
+                    self._take(name, followed, event)
 
         client = None
         try:
             client = ControlClient(name, HELLO_TIMEOUT_S, pass_on)
             hello = _named(name, client.request("hello"))
             client.request("subscribe")  # before a page hears of it: its end is noticed from then on
-            with lock:
-                loop.call_soon_threadsafe(self._begin, name, followed, client, hello)
-                begun = True
-                for event in early:
-                    deliver(event)
         except _FAILURES:  # it has ended, or speaks another protocol
             if client is not None:
                 client.close()
             pass_on(None)
-
-    def _begin(self, name: str, followed: Followed, client: ControlClient, hello: Hello) -> None:
-        if followed is not self._followed or name not in followed:  # no page follows any more, or it has ended
-            self._threads.submit(client.close)
             return
-        followed[name], self._hellos[name] = client, hello
-        self._tell_processes()
+        with self._lock:
+            wanted = followed is self._followed and name in followed
+            if wanted:
+                followed[name], self._hellos[name] = client, hello
+                self._tell(self._list_processes())
+                for event in early or ():
+                    self._take(name, followed, event)
+            early = None
+        if not wanted:  # no page follows any more, or it has ended
+            client.close()
 
-    def _take(self, name: str, followed: Followed, line: bytes | None) -> None:
+    def _take(self, name: str, followed: Followed, event: Event | None) -> None:
         if followed is not self._followed:
             return
-        if line is not None:
-            self._tell(line)
+        if event is not None:
+            self._tell(_line(process=name, event=event[0], data=event[1]))
         elif followed.pop(name, None) is not None and self._hellos.pop(name, None) is not None:
-            self._tell_processes()
+            self._tell(self._list_processes())
 
-    def _tell_processes(self) -> None:
-        self._tell(_line(event="processes", data=_by_age(self._hellos.values())))
+    def _list_processes(self) -> bytes:
+        return _line(event="processes", data=_by_age(self._hellos.values()))
 
     def _tell(self, line: bytes) -> None:
         for feed in self._feeds:
             feed.put(line)
-
-
-def _request(name: str, method: str, params: dict[str, Any]) -> bytes:
-    if name not in find_sockets():
-        raise ControlFailedError("This process has ended.")
-    try:
-        with ControlClient(name, REQUEST_TIMEOUT_S) as client:
-            return encode_json(client.request(method, **params))
-    except RefusedError as error:
-        raise ControlFailedError(str(error)) from None
-    except _FAILURES as error:
-        late = isinstance(error, LateError)
-        raise ControlFailedError("The process does not answer." if late else "This process has ended.") from None
 
 
 def _greet(name: str) -> Hello | None:

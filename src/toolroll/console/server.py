@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable
 
@@ -13,12 +13,12 @@ from toolroll.console.relay import ControlRelay
 from toolroll.host.network.peers import TcpPeers
 from toolroll.host.runtime.console_record import ConsoleRecord, claim_console, publish_console
 from toolroll.mcp.http import listen
-from toolroll.mcp.http.uvicorn_server import SignalServer
+from toolroll.mcp.http.server import HttpServer
 
 IDLE_S = 60.0
 """A console that ends by itself waits as long without a page and without a process."""
-LOOK_TICKS = 50
-"""How often that is looked at, in tenths of a second."""
+LOOK_S = 5.0
+"""How often that is looked at."""
 _TOKEN_BYTES = 32
 
 
@@ -34,31 +34,19 @@ def run_console(port: int, ready: Callable[[ConsoleRecord], None], *, while_used
             record = ConsoleRecord(listening.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES), os.getpid())
             relay = ControlRelay()
             app = ConsoleApp(relay, token=record.token, port=record.port, peers=TcpPeers())
-            server = _ConsoleServer(app, relay, while_used=while_used)
-
-            async def serve() -> None:
-                publish_console(record)
-                ready(record)
-                await server.serve([listening])
-
-            asyncio.run(serve())
+            server = HttpServer(listening, app.answer)
+            publish_console(record)
+            if while_used:
+                watch = threading.Thread(target=_end_when_unused, args=(server, relay), daemon=True)
+                watch.start()
+            server.run(lambda: ready(record), lambda _seconds: relay.end())
     return True
 
 
-class _ConsoleServer(SignalServer):
-    def __init__(self, app: ConsoleApp, relay: ControlRelay, *, while_used: bool) -> None:
-        super().__init__(app)
-        self._relay = relay
-        self._while_used = while_used
-        self._used = time.monotonic()
-
-    async def before_end(self) -> None:
-        self._relay.end()
-
-    async def on_tick(self, counter: int) -> bool:
-        if self._while_used and counter % LOOK_TICKS == 0:
-            if self._relay.followers or await self._relay.processes():
-                self._used = time.monotonic()
-            elif time.monotonic() - self._used > IDLE_S:
-                self.should_exit = True
-        return await super().on_tick(counter)
+def _end_when_unused(server: HttpServer, relay: ControlRelay) -> None:
+    used = time.monotonic()
+    while time.monotonic() - used <= IDLE_S:
+        time.sleep(LOOK_S)
+        if relay.followers or relay.processes():
+            used = time.monotonic()
+    server.end()

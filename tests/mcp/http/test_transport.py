@@ -1,6 +1,5 @@
 """Calls of real tools over HTTP: many of them, and what becomes of the work when either end goes away."""
 
-import asyncio
 import contextlib
 import http.client
 import json
@@ -10,7 +9,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,13 @@ from tests.mcp.test_session import Nothing
 from tests.waiting import until
 from toolroll.control.client import ControlClient, find_processes
 from toolroll.mcp.http import transport as module
+from toolroll.mcp.http.connection import HttpConnection
+from toolroll.mcp.http.gate import Gate
 from toolroll.mcp.http.transport import StreamableHttp
 
 CALLS = 100
 FILES = 50
+TOKEN = "a-token-of-the-transport"
 SECONDS = 60.0  # spent on faults alone
 
 
@@ -84,146 +87,143 @@ class Gated(Nothing):
 
 
 class Http:
-    """A transport with its backend, and clients of it in the same loop."""
+    """A transport with its backend, and clients of it, each request on a connection of its own."""
 
     def __init__(self):
         self.backend = Gated()
-        self.transport = StreamableHttp(self.backend)
+        self.transport = StreamableHttp(self.backend, Gate(token=TOKEN, hosts=frozenset(("box",))))
         self.session = ""
+        self.pool = ThreadPoolExecutor(16)
 
-    async def post(self, message: dict[str, Any], leaves: asyncio.Event | None = None) -> tuple[int, list[Any]]:
-        """The status and the messages of the answer; the client leaves when it is told to."""
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            await (leaves or asyncio.Event()).wait()
-            return {"type": "http.disconnect"}
-
-        async def send(part: Any) -> None:
-            sent.append(part)
-
-        named = {**BOTH, **({"mcp-session-id": self.session} if self.session else {})}
-        headers = [(name.encode(), value.encode()) for name, value in named.items()]
+    def post(self, message: dict[str, Any], client: socket.socket, served: socket.socket) -> tuple[int, list[Any]]:
+        """The status and the messages of the answer."""
+        named = {**BOTH, "host": "box", "authorization": f"Bearer {TOKEN}"}
+        named |= {"mcp-session-id": self.session} if self.session else {}
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        await self.transport.handle({"type": "http", "method": "POST", "headers": headers}, body, receive, send)
-        self.session = dict(sent[0]["headers"]).get(b"mcp-session-id", self.session.encode()).decode()
-        text = b"".join(one.get("body", b"") for one in sent)
-        events = [line[6:] for line in text.splitlines() if line.startswith(b"data: ")]
-        return sent[0]["status"], [json.loads(one) for one in events or ([text] if text else [])]
-
-    async def begin(self) -> None:
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        assert (await self.post({"id": 0, "method": "initialize", "params": hello}))[0] == 200
-
-    def call(self, id: Any, name: str = "quick", **how: Any) -> asyncio.Task[tuple[int, list[Any]]]:
-        message = {"id": id, "method": "tools/call", "params": {"name": name}}
-        return asyncio.create_task(self.post(message, **how))
-
-    async def cancel(self, id: Any) -> None:
-        message = {"method": "notifications/cancelled", "params": {"requestId": id}}
-        assert await self.post(message) == (202, [])
-
-    async def taken(self) -> Any:
-        """The peer of the next call that a thread has taken."""
-        return await asyncio.to_thread(self.backend.peers.get, timeout=SECONDS)
-
-
-def run(work: Callable[[Http], Awaitable[None]]) -> None:
-    """Run with a client that has a session; nothing is left running."""
-
-    async def main() -> None:
-        http = Http()
+        lines = "".join(f"{name}: {value}\r\n" for name, value in {**named, "content-length": len(body)}.items())
+        client.sendall(f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode() + body)
+        connection = HttpConnection(served)
+        with served:
+            request = connection.read_request()
+            assert request is not None
+            self.transport.answer(request, connection)
         try:
-            await http.begin()
-            async with asyncio.timeout(SECONDS):
-                await work(http)
-        finally:
-            http.backend.go.set()
-            await http.transport.stop(SECONDS)
-            http.transport.close()
+            head, _, text = b"".join(iter(lambda: client.recv(65536), b"")).partition(b"\r\n\r\n")
+        except OSError:  # it has left
+            return 0, []
+        names = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        self.session = names.get("mcp-session-id", self.session)
+        events = [line[6:] for line in text.splitlines() if line.startswith(b"data: ")]
+        return int(head.split()[1]), [json.loads(one) for one in events or ([text] if text else [])]
 
-    asyncio.run(main())
+    def ask(self, message: dict[str, Any]) -> tuple[int, list[Any]]:
+        client, served = socket.socketpair()
+        with client:
+            return self.post(message, client, served)
+
+    def call(self, id: Any, name: str = "quick") -> "tuple[Future[tuple[int, list[Any]]], socket.socket]":
+        """The answer that comes, and the socket of the client."""
+        client, served = socket.socketpair()
+        message = {"id": id, "method": "tools/call", "params": {"name": name}}
+        return self.pool.submit(self.post, message, client, served), client
+
+    def made(self, id: Any) -> list[Any]:
+        answer, client = self.call(id)
+        with client:
+            return [one.get("error") for one in answer.result(SECONDS)[1]]
+
+    def cancel(self, id: Any) -> None:
+        assert self.ask({"method": "notifications/cancelled", "params": {"requestId": id}}) == (202, [])
+
+    def taken(self) -> Any:
+        """The peer of the next call that a thread has taken."""
+        return self.backend.peers.get(timeout=SECONDS)
+
+
+@pytest.fixture
+def web() -> Iterator[Http]:
+    """A client that has a session; nothing is left running."""
+    made = Http()
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    assert made.ask({"id": 0, "method": "initialize", "params": hello})[0] == 200
+    yield made
+    made.backend.go.set()
+    made.transport.stop(SECONDS)
+    made.pool.shutdown()
 
 
 GIVEN_UP = {"code": -32800, "message": "Request cancelled"}
 
 
-def test_a_call_that_was_cancelled_before_it_came_does_not_begin(monkeypatch):
-    async def work(http):
-        for id in (7, "7", 8):
-            await http.cancel(id)
-        assert [one.get("error") for one in (await http.call(7))[1]] == [GIVEN_UP]
-        assert [one.get("error") for one in (await http.call(9))[1]] == [None]
-        await http.cancel(7)  # that one has begun
-        assert [one.get("error") for one in (await http.call(7))[1]] == [None]
-        assert [one.get("error") for one in (await http.call("7"))[1]] == [GIVEN_UP]
-        monkeypatch.setattr(module, "EARLY_CANCELLATION_TIMEOUT_S", -1)
-        await http.cancel(10)
-        assert [one.get("error") for one in (await http.call(10))[1]] == [None]
-        for id in range(100, 300):
-            await http.cancel(id)
-        (client,) = http.transport._clients.values()
-        assert (len(client._cancelled), len(client._begun)) == (module.MAX_IDS_PER_SESSION, 5)
-
-    run(work)
+def test_a_call_that_was_cancelled_before_it_came_does_not_begin(web, monkeypatch):
+    for id in (7, "7", 8):
+        web.cancel(id)
+    assert web.made(7) == [GIVEN_UP]
+    assert web.made(9) == [None]
+    web.cancel(7)  # that one has begun
+    assert web.made(7) == [None]
+    assert web.made("7") == [GIVEN_UP]
+    monkeypatch.setattr(module, "EARLY_CANCELLATION_TIMEOUT_S", -1)
+    web.cancel(10)
+    assert web.made(10) == [None]
+    for id in range(100, 300):
+        web.cancel(id)
+    (client,) = web.transport._clients.values()
+    assert (len(client._cancelled), len(client._begun)) == (module.MAX_IDS_PER_SESSION, 5)
 
 
 @pytest.mark.parametrize("how", ["cancelled", "the client", "stop", "deleted"])
-def test_the_tool_of_a_call_that_is_given_up_is_told(how):
-    async def work(http):
-        leaves = asyncio.Event()
-        task = http.call(1, "long", leaves=leaves)
-        peer = await http.taken()
-        assert not peer.token.cancelled
-        if how == "cancelled":
-            await http.cancel(1)
-        elif how == "the client":
-            leaves.set()
-        elif how == "stop":
-            await http.transport.stop(0.01)
-        else:
-            next(iter(http.transport._clients.values())).close()
-        while not peer.token.cancelled:
-            await asyncio.sleep(0.01)
-        http.backend.go.set()
-        assert [one["error"] for one in (await task)[1]] == ([] if how == "the client" else [GIVEN_UP])
-
-    run(work)
+def test_the_tool_of_a_call_that_is_given_up_is_told(web, how):
+    answer, client = web.call(1, "long")
+    peer = web.taken()
+    assert not peer.token.cancelled
+    if how == "cancelled":
+        web.cancel(1)
+    elif how == "the client":
+        client.close()
+        web.transport.look()
+    elif how == "stop":
+        web.transport.stop(0.01)
+    else:
+        next(iter(web.transport._clients.values())).close()
+    assert peer.token.cancelled
+    web.backend.go.set()
+    told = [one["error"] for one in answer.result(SECONDS)[1]]
+    assert told == ([] if how == "the client" else [GIVEN_UP])
+    client.close()
 
 
 def test_a_call_whose_client_has_left_before_a_thread_was_free_is_not_run(monkeypatch):
     monkeypatch.setattr(module, "MAX_CALL_THREADS", 1)
+    web = Http()
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    web.ask({"id": 0, "method": "initialize", "params": hello})
+    (first, one), (second, other) = web.call(1, "long"), web.call(2)
+    web.taken()
+    assert until(lambda: len(web.transport._exchanges) == 2)
+    other.close()
+    web.transport.look()
+    status, [listed] = web.ask({"id": 3, "method": "tools/list"})
+    assert (status, "tools" in listed["result"]) == (200, True), "lists do not wait for calls"
+    web.backend.go.set()
+    assert first.result(SECONDS)[1][0]["result"] == {"content": [], "isError": False}
+    second.result(SECONDS)
+    assert web.made(4) == [None]
+    assert web.backend.peers.qsize() == 1, "the second was not run"
+    one.close()
+    web.transport.stop(SECONDS)
+    web.pool.shutdown()
 
-    async def work(http):
-        leaves = asyncio.Event()
-        first, second = http.call(1, "long"), http.call(2, leaves=leaves)
-        await http.taken()
-        leaves.set()
-        await second
-        status, [listed] = await http.post({"id": 3, "method": "tools/list"})
-        assert (status, "tools" in listed["result"]) == (200, True), "lists do not wait for calls"
-        http.backend.go.set()
-        assert (await first)[1][0]["result"] == {"content": [], "isError": False}
-        await http.call(4)
-        assert http.backend.peers.qsize() == 1, "the second was not run"
 
-    run(work)
-
-
-def test_the_end_waits_for_calls_as_long_as_it_is_told(monkeypatch):
-    monkeypatch.setattr(module, "MAX_CALL_THREADS", 1)
-
-    async def work(http):
-        tasks = [http.call(number, "long") for number in (1, 2)]
-        await http.taken()
-        begun = time.monotonic()
-        await http.transport.stop(0.1)
-        assert 0.1 <= time.monotonic() - begun < SECONDS / 2
-        http.backend.go.set()
-        assert [one["error"] for task in tasks for one in (await task)[1]] == [GIVEN_UP] * 2
-        assert http.backend.peers.qsize() == 0
-
-    run(work)
+def test_the_end_waits_for_calls_as_long_as_it_is_told(web):
+    answer, client = web.call(1, "long")
+    web.taken()
+    begun = time.monotonic()
+    web.transport.stop(0.1)
+    assert 0.1 <= time.monotonic() - begun < SECONDS / 2
+    web.backend.go.set()
+    assert [one["error"] for one in answer.result(SECONDS)[1]] == [GIVEN_UP]
+    client.close()
 
 
 def test_hundreds_of_calls_one_after_the_other(server):

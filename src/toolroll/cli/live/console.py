@@ -35,12 +35,7 @@ def run(args: Namespace) -> int:
 
 
 def _serve(args: Namespace, port: int) -> int:
-    try:
-        from toolroll.console.server import run_console
-    except ImportError:
-        from toolroll.host.requirement import add_extra
-
-        raise UsageError(f"The console needs an HTTP server. Add it with: {add_extra('mcp')}") from None
+    from toolroll.console.server import run_console
     from toolroll.host.runtime.console_record import find_console
     from toolroll.result import ToolError
 

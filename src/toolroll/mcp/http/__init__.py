@@ -1,7 +1,6 @@
 """MCP over streamable HTTP, for clients on this machine that have the token.
 
-Front: `serve`. The `Gate` checks every request, then `transport` brings it to `mcp.session`.
-May import `toolroll.mcp` and uvicorn, the latter only when a server starts.
+Front: `serve`. The `Gate` checks every request of a `HttpServer`, then `transport` brings it to `mcp.session`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ import secrets
 import socket
 from collections.abc import Sequence
 
+from toolroll.host.network.peers import TcpPeers
 from toolroll.mcp.backend import Backend
-from toolroll.mcp.http.gate import PATH
+from toolroll.mcp.http.gate import PATH, Gate
+from toolroll.mcp.http.server import HttpServer
+from toolroll.mcp.http.transport import StreamableHttp
 from toolroll.result import ErrorCode, ToolError
 
 __all__ = ["listen", "serve"]
@@ -34,21 +36,16 @@ def serve(
     try:
         key = _check_token(token) if token else secrets.token_urlsafe(32)
         with listen(host, port, names) as listening:
-            try:
-                from toolroll.mcp.http.listener import run
-            except ImportError as error:
-                from toolroll.host.requirement import add_extra
-
-                message = f"Serving over HTTP needs uvicorn. Add it with: {add_extra('mcp')}"
-                raise ToolError(ErrorCode.UNSUPPORTED, message) from error
             actual = listening.getsockname()[1]
             place = f"{names[0] if names else f'[{host}]' if ':' in host else host}:{actual}"
             hosts = frozenset(f"{name.lower()}:{actual}" for name in names or _LOCAL)
             text = _connection_help(
                 backend.name, f"http://{place}{PATH}", "<the token that you gave>" if token else key
             )
-            ready, others = lambda: print(text, flush=True), bool(names)
-            run(backend, listening, token=key, hosts=hosts, ready=ready, others=others)
+            gate = Gate(token=key, hosts=hosts, peers=TcpPeers(others=bool(names)))
+            transport = StreamableHttp(backend, gate)
+            server = HttpServer(listening, transport.answer, transport.look)
+            server.run(lambda: print(text, flush=True), transport.stop)
     finally:
         backend.close()
     return 0
@@ -72,11 +69,12 @@ def listen(host: str, port: int, names: Sequence[str]) -> socket.socket:
             f"{host!r} can be reached from other machines. Use 127.0.0.1, or say by which names it is to be reached."
         )
         raise ToolError(ErrorCode.SECURITY, message)
-    # asyncio sets TCP_NODELAY only when the protocol is named; without it small answers take 40 ms longer.
+    # Without TCP_NODELAY, which connections get from the listening socket, small answers may take 40 ms longer.
     listening = socket.socket(family, kind, protocol)
     try:
         # Without this, a port stays in use for a minute after the last server on it has ended.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
     except OSError as error:

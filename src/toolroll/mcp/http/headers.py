@@ -10,7 +10,7 @@ from typing import Any
 
 from toolroll.mcp import versions
 from toolroll.mcp.backend import Item
-from toolroll.mcp.http.gate import Headers, header_values
+from toolroll.mcp.http.connection import Headers, header_values
 from toolroll.mcp.wire import INVALID_PARAMS, WRONG_HEADER, RpcError
 
 VERSION = b"mcp-protocol-version"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -17,8 +16,9 @@ import msgspec
 from toolroll.host.rpc.codecs import encode_json
 from toolroll.mcp import wire
 from toolroll.mcp.backend import Backend, Item, ListKind
-from toolroll.mcp.http.exchange import HttpExchange, send_json
-from toolroll.mcp.http.gate import Headers, HttpRefusedError, Receive, Scope, Send, header_values, refuse
+from toolroll.mcp.http.connection import Headers, HttpConnection, HttpRefusedError, HttpRequest, header_values
+from toolroll.mcp.http.exchange import JSON, HttpExchange
+from toolroll.mcp.http.gate import Gate
 from toolroll.mcp.http.headers import VERSION, check_arguments, check_envelope, has_headers
 from toolroll.mcp.session import Session
 from toolroll.mcp.suspended import SuspendedCalls
@@ -32,7 +32,7 @@ EARLY_CANCELLATION_TIMEOUT_S = 5.0
 """Time in which a call must follow its cancellation, which came first by another connection."""
 MAX_IDS_PER_SESSION = 64
 """Cancellations, and ids of calls that have begun, that are kept for one session; the oldest are dropped."""
-_LIST_THREADS = 4
+_POLL_S = 0.01
 _MAX_ID_CHARS = 128
 _SESSION = b"mcp-session-id"
 _BROKEN = {wire.PARSE: 400, wire.INVALID_REQUEST: 400}
@@ -96,155 +96,168 @@ class HttpSession:
 
 
 class StreamableHttp:
-    """All clients of a backend; `handle` is an application behind the `Gate`."""
+    """All clients of a backend. Each request is answered in the thread of its connection."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, backend: Backend, gate: Gate) -> None:
+        self._backend, self._gate = backend, gate
         self._clients: dict[str, HttpSession] = {}
-        self._stateless: dict[HttpExchange, Session] = {}
+        self._exchanges: dict[HttpExchange, Session | None] = {}
         self._suspended = SuspendedCalls()
-        self._running: set[Future[None]] = set()
-        self._calls = ThreadPoolExecutor(MAX_CALL_THREADS, "toolroll-mcp")
-        # Lists have threads of their own, so that they are answered while every call waits.
-        self._lists = ThreadPoolExecutor(_LIST_THREADS, "toolroll-mcp-list")
+        self._calls = threading.Semaphore(MAX_CALL_THREADS)
+        self._running: set[int] = set()  # threads
+        self._lock = threading.Lock()
         self._schemas: dict[str, Item] | None = None
         self._unwatch = backend.watch(self._forget_schemas)
 
-    async def handle(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Answer one request that has passed the gate."""
-        version = (header_values(scope["headers"], VERSION) or [""])[0]
+    def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
+        """Answer one request; HttpRefusedError if it may not come in, or is none."""
+        self._gate.check(request, connection)
+        body = connection.read_body(request.headers)
+        version = (header_values(request.headers, VERSION) or [""])[0]
         try:
-            _check_types(scope)
+            _check_types(request)
             if version and version not in HANDSHAKE:
-                await self._answer_stateless(scope, body, receive, send)
-            elif scope["method"] == "POST":
-                await self._answer(scope, body, receive, send)
-            elif scope["method"] == "GET":
-                await self._open_stream(self._find(scope), receive, send)
+                self._answer_stateless(request, body, connection)
+            elif request.method == "POST":
+                self._answer(request, body, connection)
+            elif request.method == "GET":
+                self._open_stream(self._find(request), connection)
             else:
-                client = self._find(scope)
+                client = self._find(request)
                 self._clients = {id: one for id, one in self._clients.items() if one is not client}
                 client.close()
-                await send_json(send, 200, b"")
-        except HttpRefusedError as refusal:
-            await refuse(scope, refusal, send)
+                connection.respond(200, [], b"")
         except RpcError as fault:
             status = fault.status if isinstance(fault, _SessionError) else _STATUSES[fault.code]
-            await send_json(send, status, encode_json(wire.make_error(fault.id, fault)))
+            connection.respond(status, [JSON], encode_json(wire.make_error(fault.id, fault)))
 
-    async def stop(self, seconds: float) -> None:
+    def look(self) -> None:
+        """Cancel the requests whose clients have left, and give the others signs of life."""
+        for exchange in tuple(self._exchanges):
+            if not exchange.look():
+                self._exchanges.pop(exchange, None)
+
+    def stop(self, seconds: float) -> None:
         """Cancel all calls, and wait up to `seconds` for their end; their clients get the error."""
         self._suspended.close()
-        for session in (*self._stateless.values(), *(one.session for one in self._clients.values())):
-            session.close()
-        if self._running:
-            await asyncio.to_thread(wait, set(self._running), seconds)
-        await asyncio.sleep(0)  # for answers that are on their way to the exchanges
-        for exchange in tuple(self._stateless):
-            exchange.end()
+        for session in (*self._exchanges.values(), *(one.session for one in self._clients.values())):
+            if session is not None:
+                session.close()
+        until = time.monotonic() + seconds
+        while self._running and time.monotonic() < until:
+            time.sleep(_POLL_S)
         for client in self._clients.values():
             client.close()
-
-    def close(self) -> None:
-        """Release the threads, each when its work has ended; queued work is dropped."""
         self._unwatch()
-        for threads in (self._calls, self._lists):
-            threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    def _answer(self, request: HttpRequest, body: bytes, connection: HttpConnection) -> None:
         message = _parse(body)
-        named = header_values(scope["headers"], _SESSION)
+        named = header_values(request.headers, _SESSION)
         if message.method == "initialize" and not named:
-            self._make_room()
             id, client = secrets.token_hex(16), HttpSession(self._make_session)
         else:
-            id, client = named[0] if named else "", self._find(scope)
+            id, client = named[0] if named else "", self._find(request)
         if not message.is_request:
             if message.method == "notifications/cancelled":
                 client.note_cancellation((message.params or {}).get("requestId"))
             client.session.take(message, _drop)
-            await send_json(send, 202, b"")
+            connection.respond(202, [], b"")
             return
         assert message.id is not msgspec.UNSET
-        exchange = HttpExchange(message.id, _BROKEN)
-        with client.using():
+        exchange = HttpExchange(connection, partial(client.session.cancel, message.id), message.id, _BROKEN)
+        if message.method == "initialize" and not named:
+            exchange.headers.append((_SESSION, id.encode()))
+            self._add(id, client)
+        with client.using(), self._looked_after(exchange):
             if client.begin(message.id):
                 client.session.take(message, exchange.put)
             else:
                 exchange.put(None)
-            if client.session.version and id not in self._clients and not named:
-                self._clients[id] = client
-                exchange.headers.append((_SESSION, id.encode()))
-            await exchange.answer(receive, send, partial(client.session.cancel, message.id))
+            exchange.wait()
+        if not client.session.version:  # this was no handshake
+            self._clients.pop(id, None)
 
-    async def _answer_stateless(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
+    def _answer_stateless(self, request: HttpRequest, body: bytes, connection: HttpConnection) -> None:
+        if request.method != "POST":
             raise HttpRefusedError(405, "Only POST.", (b"allow", b"POST"))
-        message, headers = _parse(body), scope["headers"]
+        message, headers = _parse(body), request.headers
         if not message.is_request:
             check_version(header_values(headers, VERSION)[0])
-            await send_json(send, 202, b"")  # there is nothing that it could change
+            connection.respond(202, [], b"")  # there is nothing that it could change
             return
         assert message.id is not msgspec.UNSET
         assert message.method is not msgspec.UNSET
         try:
             check_envelope(message.method, message.params or {}, headers)
             if message.method == "tools/call":
-                await self._check_arguments(message.params or {}, headers)
+                self._check_arguments(message.params or {}, headers)
         except RpcError as fault:
             fault.id = message.id
             raise
-        exchange, session = HttpExchange(message.id, _STATUSES), self._make_session(_drop)
-        self._stateless[exchange] = session
+        session = self._make_session(_drop)
+        exchange = HttpExchange(connection, session.close, message.id, _STATUSES)
         try:
-            session.take(message, exchange.put)
-            await exchange.answer(receive, send, session.close)
+            with self._looked_after(exchange, session):
+                session.take(message, exchange.put)
+                exchange.wait()
         finally:
-            del self._stateless[exchange]
             session.close()
 
-    async def _check_arguments(self, params: Item, headers: Headers) -> None:
+    def _check_arguments(self, params: Item, headers: Headers) -> None:
         if self._schemas is None:
-            tools = await asyncio.get_running_loop().run_in_executor(self._lists, self._backend.tools)
+            tools = self._backend.tools()
             self._schemas = {one["name"]: one["inputSchema"] for one in tools if has_headers(one["inputSchema"])}
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str) and (schema := self._schemas.get(name)) is not None:
             check_arguments(schema, arguments if isinstance(arguments, dict) else {}, headers)
 
-    async def _open_stream(self, client: HttpSession, receive: Receive, send: Send) -> None:
+    def _open_stream(self, client: HttpSession, connection: HttpConnection) -> None:
         if client.stream is not None:
             raise HttpRefusedError(409, "This session has a stream already.")
-        client.stream = HttpExchange()
+        client.stream = stream = HttpExchange(connection, _nothing)
         try:
-            with client.using():
-                await client.stream.stream(receive, send)
+            with client.using(), self._looked_after(stream):
+                stream.stream()
+                stream.wait()
         finally:
             client.stream = None
+        connection.end_stream()
 
-    def _find(self, scope: Scope) -> HttpSession:
-        named = header_values(scope["headers"], _SESSION)
+    @contextmanager
+    def _looked_after(self, exchange: HttpExchange, session: Session | None = None) -> Iterator[None]:
+        self._exchanges[exchange] = session
+        try:
+            yield
+        finally:
+            self._exchanges.pop(exchange, None)
+
+    def _find(self, request: HttpRequest) -> HttpSession:
+        named = header_values(request.headers, _SESSION)
         if not named:
             raise _SessionError(400, "The header Mcp-Session-Id is missing. Begin with `initialize`.")
         if (client := self._clients.get(named[0])) is None:
             raise _SessionError(404, "There is no such session. Begin again with `initialize`.")
         return client
 
-    def _make_room(self) -> None:
-        for id, client in tuple(self._clients.items()):
-            if client.is_idle():
-                self._clients.pop(id).close()
-        if len(self._clients) >= MAX_SESSIONS:
-            raise HttpRefusedError(503, "Too many sessions are open. End others, or try again later.")
+    def _add(self, id: str, client: HttpSession) -> None:
+        with self._lock:
+            for one, other in tuple(self._clients.items()):
+                if other.is_idle():
+                    self._clients.pop(one).close()
+            if len(self._clients) >= MAX_SESSIONS:
+                raise HttpRefusedError(503, "Too many sessions are open. End others, or try again later.")
+            self._clients[id] = client
 
     def _make_session(self, send: Callable[[Any], None]) -> Session:
-        return Session(
-            self._backend, send, self._run_call, _write_log, aside=self._lists.submit, suspended=self._suspended
-        )
+        return Session(self._backend, send, self._run_call, _write_log, suspended=self._suspended)
 
     def _run_call(self, job: Callable[[], None], _slow: bool) -> bool:
-        work = self._calls.submit(job)
-        self._running.add(work)
-        work.add_done_callback(self._running.discard)
+        with self._calls:
+            self._running.add(threading.get_ident())
+            try:
+                job()
+            finally:
+                self._running.discard(threading.get_ident())
         return True
 
     def _forget_schemas(self, kind: ListKind) -> None:
@@ -269,17 +282,17 @@ def _parse(body: bytes) -> RpcMessage:
     return message
 
 
-def _check_types(scope: Scope) -> None:
+def _check_types(request: HttpRequest) -> None:
     """Refuse a request whose client does not take what it may get, or sends something else than JSON."""
-    accepted = ",".join(header_values(scope["headers"], b"accept"))
+    accepted = ",".join(header_values(request.headers, b"accept"))
     events = "text/event-stream" in accepted or "*/*" in accepted
-    if scope["method"] == "POST":
+    if request.method == "POST":
         if not (events and ("application/json" in accepted or "*/*" in accepted)):
             raise HttpRefusedError(406, "A client accepts application/json and text/event-stream.")
-        given = header_values(scope["headers"], b"content-type")
+        given = header_values(request.headers, b"content-type")
         if [one.partition(";")[0].strip().lower() for one in given] != ["application/json"]:
             raise HttpRefusedError(415, "A message is application/json.")
-    elif scope["method"] == "GET" and not events:
+    elif request.method == "GET" and not events:
         raise HttpRefusedError(406, "A client of a stream accepts text/event-stream.")
 
 
@@ -295,4 +308,8 @@ def _write_log(level: str, text: str) -> None:
 
 
 def _drop(_message: Any) -> None:
+    pass
+
+
+def _nothing() -> None:
     pass

@@ -13,7 +13,7 @@ import pytest
 
 from tests.mcp.fixtures.served import BOTH, Client, Served, served
 from tests.waiting import until
-from toolroll.mcp.http import uvicorn_server
+from toolroll.mcp.http import server
 
 TEXT = {"name": "test_simple_text", "arguments": {}}
 RESULT = {"content": [{"type": "text", "text": "This is a simple text response for testing."}]}
@@ -263,5 +263,5 @@ def test_an_answer_does_not_say_what_serves_it(client):
 @pytest.mark.parametrize(("handler", "ends"), [(signal.SIG_DFL, True), (signal.SIG_IGN, False)], ids=["usual", "nohup"])
 def test_a_signal_that_is_ignored_from_the_start_does_not_end_the_server(handler, ends, monkeypatch):
     """What the other signals do is seen when the servers of these tests end."""
-    monkeypatch.setattr(uvicorn_server.signal, "getsignal", lambda _number: handler)
-    assert uvicorn_server._ending_signals() == (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if ends else []))
+    monkeypatch.setattr(server.signal, "getsignal", lambda _number: handler)
+    assert server.ending_signals() == (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if ends else []))
