@@ -172,7 +172,8 @@ def _unknown(name: str, schema: Schema) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"There is no parameter {name!r}; did you mean `{near[0]}`?"
-    return f"There is no parameter {name!r}; there are: {', '.join(f'`{one}`' for one in known) or 'none'}."
+    names = f"there are: {', '.join(f'`{one}`' for one in known)}" if known else "it takes no parameters"
+    return f"There is no parameter {name!r}; {names}."
 
 
 def _purpose(name: str, schema: Schema) -> str:

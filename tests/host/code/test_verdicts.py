@@ -59,7 +59,7 @@ def test_a_change_says_what_it_has_caused(ws, put, tmp_path):
     with Kit(ws, state_dir=tmp_path / "state") as kit:
         kit.call("diagnostics", {"files": ["a.py"]})
         first = kit.call("edit", {"path": "a.py", "old": "return x", "new": "return x + 2"})
-        assert last_line(first) == 'Tests, by their name: tests/test_a.py: tests {"affected": true}.'
+        assert last_line(first) == "Likely tests: tests/test_a.py."
         kit.call("undo", {})
         for old, new, said in FAULTS:
             assert last_line(kit.call("edit", {"path": "a.py", "old": old, "new": new})) == said
@@ -137,7 +137,7 @@ def run_session(ws, folder, manner, monkeypatch):
         ("hang", 0.2, "tsc does not answer: changes are not checked with it any more."),
         ("hang", 60.0, ""),
         ("dies", 0.2, ""),
-        ("late", 60.0, "Of an earlier change: New problem (tsc): a.ts:2: bad line 2"),
+        ("late", 60.0, "New problem (tsc): a.ts:2: bad line 2"),
     ],
 )
 def test_no_call_waits_longer_than_its_budget(tmp_path_factory, monkeypatch, manner, seconds, word):

@@ -48,6 +48,7 @@ def test_a_system_that_has_no_packages_is_named(
         load_app(tag, ())
 
 
+@pytest.mark.soak
 def test_it_has_what_the_agents_of_tasks_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with zipfile.ZipFile(io.BytesIO(load_app(python_tag(), ())[1])) as archive:

@@ -304,7 +304,7 @@ print(servers.running()[0].pid)
 def test_a_closed_pool_starts_nothing(servers, put):
     put({"a.py": "x = 1\n"})
     servers.close()
-    with pytest.raises(ToolError, match=r"The kit was closed, and its language servers with it\."):
+    with pytest.raises(ToolError, match=r"This kit is closed, and its language servers with it\."):
         servers.hover("a.py", 1, 1, CancelToken())
     assert servers.running() == []
 

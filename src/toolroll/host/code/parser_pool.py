@@ -133,7 +133,7 @@ class ParserPool:
         with self._slots:
             with self._lock:
                 if self._closed:
-                    raise ToolError(ErrorCode.CANCELLED, "The kit was closed.")
+                    raise ToolError(ErrorCode.CANCELLED, "This kit is closed.")
                 child = self._free.pop() if self._free else None
             child = child or _Child(self._launcher)
             try:

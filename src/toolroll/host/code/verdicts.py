@@ -109,7 +109,7 @@ class Verdicts:
             self._check = check = _Check(list(self._skipped.values())[-_MAX_FILES:])
             self._skipped = {}
             self._run(self._judge, check)
-        said = [f"Of an earlier change: {one}" for one in last.said] if last is not None else []
+        said = list(last.said) if last is not None else []
         check.done.wait(max(0.0, end - time.monotonic()) if self._missed < _MAX_MISSED else 0.0)
         with self._lock:
             if check.done.is_set():
@@ -202,8 +202,9 @@ class Verdicts:
         if not tests:
             return []
         more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
-        how = "Covered by" if ran else "Tests, by their name:"
-        return [f'{how} {tests[0]}{more}: tests {{"affected": true}}.']
+        if not ran:
+            return [f"Likely tests: {tests[0]}{more}."]
+        return [f'Covered by {tests[0]}{more}: tests {{"affected": true}}.']
 
     def _ask_server(self, check: _Check, users: Mapping[str, str]) -> list[str]:
         """What a running server says; without one, it is started for later changes."""

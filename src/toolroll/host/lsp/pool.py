@@ -253,7 +253,7 @@ def _missing_error(servers: Sequence[LanguageServer]) -> ToolError:
 
 
 def _closed_error() -> ToolError:
-    return ToolError(ErrorCode.CANCELLED, "The kit was closed, and its language servers with it.")
+    return ToolError(ErrorCode.CANCELLED, "This kit is closed, and its language servers with it.")
 
 
 def _end_error(server: LanguageServer, gone: PeerGoneError) -> ToolError:

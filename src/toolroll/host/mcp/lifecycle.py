@@ -148,7 +148,7 @@ class ServerLifecycle:
 
     def _check_pause(self) -> None:
         if self._closed:
-            raise ToolError(ErrorCode.CANCELLED, "The kit was closed, and its MCP servers with it.")
+            raise ToolError(ErrorCode.CANCELLED, "This kit is closed, and its MCP servers with it.")
         left = self._not_before - time.monotonic()
         if left > 0:
             failed = f"It has failed {self._failures} times in a row, the last time: {self._last_failure.rstrip('.')}."

@@ -393,7 +393,7 @@ class CommandLauncher:
 
     def _check(self) -> None:
         if self._closed:
-            raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
+            raise ToolError(ErrorCode.CANCELLED, "This kit is closed: no more commands can be started.")
 
     def _end(self) -> None:
         with self._lock:

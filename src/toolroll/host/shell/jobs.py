@@ -116,7 +116,7 @@ class Jobs:
 
     def _check(self) -> None:
         if self._closed:
-            raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more jobs can be started.")
+            raise ToolError(ErrorCode.CANCELLED, "This kit is closed: no more jobs can be started.")
         if not self._most:
             message = (
                 "No command goes on in the background here: it would end with this call. Run it in the foreground."
