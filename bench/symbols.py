@@ -8,6 +8,8 @@ The truth is what another language server resolves, or a command that answers ea
 places of the symbol there, as those in `bench/truth` do with compilers. The place that is asked about does not count.
 `--server none` measures the answers by name. Symbols are chosen by a hash of their names among those that are used at
 least twice. A rename is made in a copy of the project, checked with a command that must end as before, and undone.
+Where its new lines name files that the result of the rename does not name (as unknown, as text, or as a test) it is
+"broken", else "named". `--functions` chooses functions and methods alone, half of each.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -24,13 +27,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolroll import Kit
-from toolroll.host.code import symbol_lookup, symbol_uses
+from toolroll.host.code import place_resolver, symbol_lookup
+from toolroll.host.code.place_resolver import list_places
+from toolroll.text.code.syntax.symbols import Symbol
 
 Spot = tuple[str, int, int]
+_LISTS = ("resolved", "ruled_out", "unknown", "missing")
+_PATH = re.compile(r"[\w./-]+\.(?:py|tsx?|go|[ch])\b")
 _KINDS = frozenset({"function", "method", "class", "interface", "struct", "type"})
 
 
@@ -61,6 +69,20 @@ def choose_symbols(kit: Kit, count: int, language: str) -> list[Asked]:
                 found.append(Asked(path, tag.name_line, tag.column, tag.name, tag.kind))
     order = sorted(found, key=lambda one: hashlib.sha256(f"{one.path}:{one.name}".encode()).digest())
     return order[: 4 * count]
+
+
+def choose_functions(kit: Kit, count: int, language: str) -> list[Asked]:
+    """Methods and functions by turns that are used somewhere, in the same order."""
+    order = (one for one in choose_symbols(kit, 1000, language) if one.kind in ("method", "function"))
+    used = list(islice((one for one in order if len(list_spots(kit, one.name)) > 1), 4 * count))
+    by_kind = [[one for one in used if one.kind == kind] for kind in ("method", "function")]
+    return [one for pair in zip_longest(*by_kind) for one in pair if one is not None][:count]
+
+
+def list_spots(kit: Kit, name: str) -> set[str]:
+    """All places of a name in code, as the results of renames have them."""
+    named, _ = kit.context().lookup.named_files(Symbol(name), ".")
+    return {f"{row.path}:{row.place.line}:{row.place.column}" for row in list_places(named)}
 
 
 def _languages(language: str) -> tuple[str, ...]:
@@ -105,7 +127,7 @@ def judge_by_command(stack: ExitStack, command: str) -> Judge:
 
 def measure_references(arguments: argparse.Namespace) -> None:
     """Print precision and recall over all places of the chosen symbols, for each kind and for all."""
-    symbol_lookup.SERVER_SECONDS = symbol_uses.SERVER_SECONDS = 60.0  # what is right is asked here, not how soon
+    symbol_lookup.SERVER_SECONDS = place_resolver.SERVER_SECONDS = 60.0  # what is right is asked here, not how soon
     counts, seconds = Counter[tuple[str, str]](), list[float]()
     with ExitStack() as stack:
         chosen = {arguments.language: arguments.server} if arguments.server else None
@@ -159,31 +181,68 @@ def measure_renames(arguments: argparse.Namespace) -> None:
         project = Path(shutil.copytree(arguments.project, Path(scratch) / arguments.project.name, symlinks=True))
         before = check(project, arguments.check)
         original = contents(project)
-        outcomes = {"made": 0, "broken": 0, "refused": 0, "half done": 0}
+        outcomes = {"made": 0, "named": 0, "broken": 0, "refused": 0, "half done": 0}
+        places = Counter[str]()
         with Kit(project, servers={arguments.language: arguments.server} if arguments.server else None) as kit:
-            for one in choose_symbols(kit, arguments.count, arguments.language)[: arguments.count]:
+            choose = choose_functions if arguments.functions else choose_symbols
+            for one in choose(kit, arguments.count, arguments.language)[: arguments.count]:
                 call = {"path": one.path, "line": one.line, "symbol": one.name, "new_name": f"{one.name}Renamed"}
+                spots = list_spots(kit, one.name)
                 result = kit.call("rename", call)
                 outcome = "refused"
                 if result.ok:
-                    outcome = "made" if check(project, arguments.check) == before else "broken"
+                    outcome = judge_rename(result.data, before, check(project, arguments.check))
+                    count_places(places, result.data, spots)
                     kit.call("undo", {})
                     if contents(project) != original:
                         raise RuntimeError(f"undo did not restore {call}")
                 elif contents(project) != original:
                     outcome = "half done"
                 outcomes[outcome] += 1
-                if time.monotonic() > arguments.end:
-                    break
                 if arguments.verbose or outcome in ("broken", "half done"):
                     print(outcome, call, result.text.splitlines()[:3])
+                if time.monotonic() > arguments.end:
+                    break
     print(f"{arguments.project.name}: {', '.join(f'{count} {name}' for name, count in outcomes.items())}")
+    print(f"{arguments.project.name}: {', '.join(f'{places[name]} {name}' for name in _LISTS)}")
 
 
-def check(project: Path, command: str) -> Any:
-    """How a command ends, and how many lines it writes."""
+def judge_rename(renamed: dict[str, Any], before: CheckEnd, after: CheckEnd) -> str:
+    """How a rename ended: "named" if all that broke is named by its result."""
+    new = after.lines - before.lines
+    if after.status == before.status and not new:
+        return "made"
+    told = [*renamed["left"], *(one["place"] for one in renamed["unknown"]), *renamed.get("tests", ())]
+    named = {one.partition(":")[0] for one in told}
+    broken = {path for line in new for path in _PATH.findall(line)}
+    return (
+        "named"
+        if broken and all(any(one.endswith(path.lstrip("./")) for one in named) for path in broken)
+        else "broken"
+    )
+
+
+def count_places(places: Counter[str], renamed: dict[str, Any], spots: set[str]) -> None:
+    """Add the places of a name in code by the list of the result that has them."""
+    resolved, ruled_out, unknown = (
+        spots.intersection(one if isinstance(one, str) else one["place"] for one in renamed[name])
+        for name in _LISTS[:3]
+    )
+    for name, found in zip(_LISTS, (resolved, ruled_out, unknown, spots - resolved - ruled_out - unknown), strict=True):
+        places[name] += len(found)
+
+
+class CheckEnd(NamedTuple):
+    """How a command ends, and the lines with names of files that it writes, without numbers."""
+
+    status: int
+    lines: frozenset[str]
+
+
+def check(project: Path, command: str) -> CheckEnd:
     done = subprocess.run(shlex.split(command), cwd=project, capture_output=True, text=True, check=False)
-    return done.returncode, len(done.stdout.splitlines())
+    lines = (re.sub(r"[\d.]+m?s|:\d+|\bin [\d.]+", "", line) for line in (done.stdout + done.stderr).splitlines())
+    return CheckEnd(done.returncode, frozenset(line for line in lines if _PATH.search(line)))
 
 
 def contents(project: Path) -> dict[Path, bytes]:
@@ -205,6 +264,7 @@ def main() -> None:
     parser.add_argument("--check", default="", help="the command that a rename must not change the end of")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
+    parser.add_argument("--functions", action="store_true", help="rename functions and methods alone")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     arguments.project = arguments.project.resolve()

@@ -20,7 +20,7 @@ FRONTS = {
     "daemon": "daemon/server cli/live/up",
     "host": "kit services",
     "host/daemon": "daemon/server",
-    "host/code": "host/code/repo_map tools/code/rename tools/code/edit_symbol",
+    "host/code": "host/code/repo_map tools/code/references tools/code/rename tools/code/edit_symbol",
     "host/convert": "host/convert/converter host/convert/child",
     "console": "cli/live/console",
     "host/dev": "tools/dev/lint tools/dev/tests",

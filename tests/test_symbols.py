@@ -38,4 +38,7 @@ def test_precision_and_recall(project, monkeypatch, capsys):
 def test_renames_that_still_pass_a_check(project, monkeypatch, capsys):
     check = shlex.join([sys.executable, "b.py"])
     run(monkeypatch, "renames", project, "--server", "none", "--count", "2", "--check", check)
-    assert capsys.readouterr().out == f"{project.name}: 2 made, 0 broken, 0 refused, 0 half done\n"
+    assert capsys.readouterr().out == (
+        f"{project.name}: 2 made, 0 named, 0 broken, 0 refused, 0 half done\n"
+        f"{project.name}: 8 resolved, 0 ruled_out, 0 unknown, 0 missing\n"
+    )

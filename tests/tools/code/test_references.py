@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import ErrorCode, Suggestion, ToolError
-from toolroll.host.code import symbol_lookup, symbol_uses
+from toolroll.host.code import place_resolver, symbol_lookup
 from toolroll.policy.rules import Policy
 from toolroll.tools.code.references import references
 
@@ -35,7 +35,7 @@ def test_definitions_and_uses(ctx, put):
         "a.py:3:1: call: Engine().start()"
     )
     assert found.note == (
-        "(3 other places with this name left out: of something else. Looked at 3 files; not at: 1 .xyz, 1 Markdown.)"
+        "(3 other places with this name left out: another language. Looked at 3 files; not at: 1 .xyz, 1 Markdown.)"
     )
 
 
@@ -68,12 +68,13 @@ def test_by_name_without_a_server_grouped_by_definition(ctx, put):
         "2 definitions of start",
         "a/Server.java:1:21: method: class Server { void start() {} void run() { start(); this.start(); } }",
         "b/Motor.java:1:20: method: class Motor { void start() {} }",
-        "5 uses in 3 files, by name: may include others",
+        "4 uses in 3 files, by name: may include others",
         "of Server.start in a/Server.java:1, by name: may include others:",
         "a/Main.java:1:55: call: class Main { void main() { Server s = new Server(); s.start(); other.start(); } }",
-        "a/Main.java:1:70: call: class Main { void main() { Server s = new Server(); s.start(); other.start(); } }",
         "a/Server.java:1:45: call: class Server { void start() {} void run() { start(); this.start(); } }",
         "a/Server.java:1:59: call: class Server { void start() {} void run() { start(); this.start(); } }",
+        "1 more by name: may include others, what they stand on is unknown",
+        "a/Main.java:1:70: call: class Main { void main() { Server s = new Server(); s.start(); other.start(); } }",
         "of Motor.start in b/Motor.java:1, by name: may include others:",
         "b/Use.java:1:34: call: class Use { void go(Motor m) { m.start(); } }",
     ]
@@ -87,8 +88,8 @@ def test_a_file_chooses_the_definition(ctx, put):
         ("b/Use.java", 1),
     ]
     assert found.note == (
-        "(By name: no language server is known for this language. 5 other places with this name left out: "
-        "of something else.)"
+        "(By name: no language server is known for this language. 4 other places with this name left out: "
+        "more likely Server.start of a/Server.java, another definition, Server.start.)"
     )
 
 
@@ -112,7 +113,7 @@ def rust_kit(open_kit, tmp_path, monkeypatch):
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setattr(symbol_lookup, "SERVER_SECONDS", 0.5)
-        monkeypatch.setattr(symbol_uses, "SERVER_SECONDS", 0.5)
+        monkeypatch.setattr(place_resolver, "SERVER_SECONDS", 0.5)
         return open_kit(policy=Policy(sandbox="none"))
 
     return serve
@@ -226,5 +227,5 @@ def test_uses_that_no_server_relates_are_shown_by_name(ctx, put, ws):
     put({"real/pkg/m.py": "def f(): ...\n", "use.py": "from pkg.m import f\n"})
     (ws / "pkg").symlink_to("real/pkg")
     found = references(ctx, "f")
-    assert (found.total, [one.path for one in found.groups[0].unsure], found.note) == (0, ["use.py"], "")
+    assert (found.total, [one.path for one in found.groups[0].unknown], found.note) == (0, ["use.py"], "")
     assert "1 more by name: may include others" in str(found)

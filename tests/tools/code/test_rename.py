@@ -273,8 +273,29 @@ def test_without_a_server_by_syntax_where_it_is_clear(served, put, ws):
     assert str(done).startswith("Renamed 'old' to 'fresh': 3 places in 2 files, by name.\n")
     assert done.note.startswith("(Not checked: There is no language server for 'A.java'.")
     put({"B.java": "class B { void g(Object a) { a.fresh(); } }\n"})
-    with pytest.raises(ToolError, match=r"not clear whether these are uses of 'fresh': B.java:1. Nothing was changed"):
-        rename(served, "old", "A.fresh")
+    done = rename(served, "old", "A.fresh")
+    assert "(1 place may use it, by an object of unknown type: B.java:1." in done.note
+    assert [one.place for one in done.unknown] == ["B.java:1:32"]
+    assert (ws / "B.java").read_text().count("fresh") == 1, "left, since nobody knows"
+
+
+def test_every_place_is_resolved_ruled_out_or_unknown(served, put):
+    put({
+        "m.py": "class Shop:\n    def run(self): ...\n\ndef go(shop: Shop):\n    shop.run()\n",
+        "use.py": "import subprocess\n\ndef run(): ...\n\ndef go(shop):\n    shop.run()\n    subprocess.run([])\n    run()\n",
+        "mixin.py": "class Mixin:\n    def go(self):\n        self.run()\n",
+    })  # fmt: skip
+    done = rename(served, "start", "Shop.run", preview=True)
+    assert done.resolved == ["m.py:2:9", "m.py:5:10"]
+    assert {one.place: one.why for one in done.unknown} == {
+        "use.py:6:10": "what shop is, is unknown",
+        "mixin.py:3:14": "what self is, is unknown",
+    }
+    ruled_out = {one.place: one.why for one in done.ruled_out}
+    assert ruled_out.keys() == {"use.py:3:5", "use.py:7:16", "use.py:8:5"}
+    assert ruled_out["use.py:3:5"] == "another definition, run"
+    assert ruled_out["use.py:7:16"].startswith("ty finds it in ")
+    assert ruled_out["use.py:8:5"] == "more likely run of use.py"
 
 
 @pytest.mark.usefixtures("file_modes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from toolroll.host.code.symbol_uses import UseFinder
+from toolroll.host.code.place_resolver import PlaceResolver
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code import python_moves, script_moves, symbol_spans
 from toolroll.text.code.symbol_spans import MoveRequest
@@ -82,10 +82,10 @@ class SymbolEditor:
         """Raise ToolError that lists the uses of a symbol outside itself."""
         named, scan = self._lookup.named_files(Symbol(one.tag.name), ".")
         scan.check_looked()
-        group = UseFinder(self._lookup).group_uses([one], named)[0]
+        group = PlaceResolver(self._lookup).resolve([one], named).groups[0]
         uses = [
             row
-            for row in (*group.uses, *group.unsure)
+            for row in (*group.uses, *group.unknown)
             if row.path != one.path or not one.tag.line <= row.place.line <= one.tag.end_line
         ]
         shown = [f"{row.path}:{row.place.line}: {row.place.text}" for row in uses[:_MAX_SHOWN]]

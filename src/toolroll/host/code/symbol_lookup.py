@@ -229,9 +229,10 @@ class SymbolLookup:
                     found.setdefault(tag.name, []).append(DefinedSymbol(path, tag, tags))
         return found
 
-    def undefined(self, target: SymbolTarget) -> DefinedSymbol:
-        """A symbol whose definition is no tag, such as a parameter, or is outside the workspace."""
-        tag = Tag(target.name, "name", target.line, target.line, target.character, "", name_line=target.line)
+    def undefined(self, target: SymbolTarget, *, is_member: bool = False) -> DefinedSymbol:
+        """A symbol whose definition is no tag, such as a parameter or an attribute, or is outside the workspace."""
+        kind = "method" if is_member else "name"
+        tag = Tag(target.name, kind, target.line, target.line, target.character, "", name_line=target.line)
         return DefinedSymbol(target.path, tag, self.tags(target.path))
 
     def resolve(self, path: str) -> str:

@@ -2,69 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from toolroll.host.code.place_resolver import PlaceResolver, SymbolUses, UsePlace, list_places, place_at
 from toolroll.host.code.structure import StructureScan
 from toolroll.host.code.symbol_lookup import SERVER_SECONDS, NamedFile, SymbolLookup, defined_in
-from toolroll.host.lsp.servers import language_of
 from toolroll.result import ToolError
-from toolroll.text.code.exports import find_exports
 from toolroll.text.code.syntax import resolution, symbols
-from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol, family
+from toolroll.text.code.syntax.resolution import DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
-from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
-    from toolroll.host.lsp.answers import Location
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.code.syntax.model import Tags
 
 Direction = Literal["uses", "callers", "callees"]
 
-_MAX_RESOLVED = 8  # definitions of one name that a server is asked about
 _MAX_CALLS = 100  # in one definition
-MAX_UNSURE = 30  # uses whose receiver a server is asked about
 _CALLS = frozenset({"call", "decorator"})
-
-
-class UsePlace(NamedTuple):
-    """A definition or use of a symbol in a file, and the function or class around it."""
-
-    path: str
-    place: SymbolPlace
-    within: str = ""
-
-    @property
-    def spot(self) -> tuple[str, int, int]:
-        return self.path, self.place.line, self.place.column
-
-
-@dataclass(slots=True)
-class SymbolUses:
-    """The uses of one symbol. Without a server they are by name, and so are those in `unsure` in any case."""
-
-    symbol: DefinedSymbol
-    definitions: list[UsePlace] = field(default_factory=list)
-    uses: list[UsePlace] = field(default_factory=list)
-    unsure: list[UsePlace] = field(default_factory=list)
-    server: str = ""
-    """The language server that resolved them."""
-    complete: bool = True
-    reason: str = ""
-    """Why no server answered."""
 
 
 @dataclass(slots=True)
 class FoundSymbol:
-    """What is known of a name: the uses of each definition, and places that belong to none of them."""
+    """What is known of a name: the places of each definition, and those that are ruled out."""
 
     name: str
     where: str
     groups: list[SymbolUses]
-    others: list[UsePlace] = field(default_factory=list)
+    ruled_out: list[UsePlace] = field(default_factory=list)
     scan: StructureScan[Tags] = field(default_factory=StructureScan)
+    undefined: list[UsePlace] = field(default_factory=list)
+    """Uses of a name that is defined outside the workspace."""
     outside: list[str] = field(default_factory=list)
     """Names that are called and defined outside the workspace."""
 
@@ -96,34 +66,16 @@ class UseFinder:
         if chosen:  # what their uses stand on is looked at later
             named, scan = self._lookup.named_files(Symbol(wanted.name, "", wanted.whole), where, include)
         if not chosen:  # a use of `x.name` counts only where something has this name
-            return FoundSymbol(symbol, where, [], [row for row in list_places(named) if row.place.sure], scan)
-        found = FoundSymbol(symbol, where, self.group_uses(chosen, named), scan=scan)
+            undefined = [row for row in list_places(named) if row.place.sure]
+            return FoundSymbol(symbol, where, [], scan=scan, undefined=undefined)
+        resolved = PlaceResolver(self._lookup).resolve(chosen, named)
+        found = FoundSymbol(symbol, where, resolved.groups, resolved.ruled_out, scan)
         _sort(found, named)
         if kind == "callers":
             for group in found.groups:
                 group.uses = [row for row in group.uses if row.place.kind in _CALLS]
-                group.unsure = [row for row in group.unsure if row.place.kind in _CALLS]
+                group.unknown = [row for row in group.unknown if row.place.kind in _CALLS]
         return found
-
-    def group_uses(self, chosen: Sequence[DefinedSymbol], named: Sequence[NamedFile]) -> list[SymbolUses]:
-        """The uses of each definition among the places of its name: resolved by a server, else by syntax."""
-        groups: list[SymbolUses] = []
-        token = self._lookup.token.within(SERVER_SECONDS)
-        reason = f"there are more than {_MAX_RESOLVED} definitions" if len(chosen) > _MAX_RESOLVED else ""
-        for one in chosen:
-            own = (one.path, one.tag.name_line, one.tag.column)
-            if any(own == row.spot for group in groups for row in group.definitions):
-                continue  # another declaration of the same symbol
-            groups.append(SymbolUses(one, reason=reason))
-            if not reason:
-                self._resolve(groups[-1], named, token)
-        self._share(groups, named)
-        for group in groups:
-            group.uses += self._exports(group)
-            if group.server and len(group.unsure) <= MAX_UNSURE:
-                spots = {row.spot for row in group.unsure}
-                group.unsure = [row for row in group.unsure if not self.is_known(row, spots, token)]
-        return groups
 
     def _find_callees(self, name: str, chosen: Sequence[DefinedSymbol]) -> FoundSymbol:
         """What each definition calls, with the line of the call as `within`."""
@@ -162,7 +114,7 @@ class UseFinder:
         if not found or not found[0].inside:
             return None
         known = self._lookup.tagged(found[0])
-        return self._at(found[0]) if known is None else _defined_place(known)
+        return place_at(self._lookup, found[0]) if known is None else _defined_place(known)
 
     def _callees_by_name(self, one: DefinedSymbol, calls: Sequence[tuple[str, UsePlace]]) -> list[UsePlace | None]:
         known = self._lookup.definitions_by_name({name for name, _ in calls})
@@ -173,87 +125,6 @@ class UseFinder:
             made.append(None if at is None else _defined_place(among[at]))
         return made
 
-    def _resolve(self, group: SymbolUses, named: Sequence[NamedFile], token: CancelToken) -> None:
-        """Fill a group with what a language server knows; else say why there is no answer."""
-        one, servers = group.symbol, self._lookup.servers
-        if language_of(one.path) is None:
-            group.reason = "no language server is known for this language"
-            return
-        try:
-            answer = servers.references(one.path, one.tag.name_line, one.tag.column, token)
-            server = servers.program(one.path)
-        except ToolError as error:
-            group.reason = self._lookup.check_soft(error).message
-            return
-        if not answer.found:
-            group.reason = f"{server} knows no uses of it"
-            return
-        group.server, group.complete = server, answer.complete
-        known = {row.spot: row for row in list_places(named)}
-        for location in answer.found:
-            if location.inside:
-                row = known.get((location.path, location.range.line, location.range.character)) or self._at(location)
-                (group.definitions if row.place.definition else group.uses).append(row)
-
-    def _exports(self, group: SymbolUses) -> Iterator[UsePlace]:
-        """Where modules of Python that define or import a symbol have it in `__all__`, if no server says so."""
-        one, known = group.symbol, {row.spot for row in group.uses}
-        importing = [row.path for row in group.uses if row.place.kind == "import"]
-        for path in dict.fromkeys([one.path, *importing] if is_exportable(one) else []):
-            places = Positions(self._lookup.text(path))
-            for line, column in find_exports(self._lookup.text(path), one.tag.name):
-                if (path, line, column) not in known:
-                    yield UsePlace(path, SymbolPlace(line, column, "name", places.line(line).strip()))
-
-    def _at(self, location: Location) -> UsePlace:
-        """A place that only the server knows, such as an alias."""
-        at = location.range
-        text = Positions(self._lookup.text(location.path)).line(at.line).strip()
-        return UsePlace(location.path, SymbolPlace(at.line, at.character, "name", text))
-
-    def _share(self, groups: Sequence[SymbolUses], named: Sequence[NamedFile]) -> None:
-        """Give each place that no server resolved to the definition it most likely belongs to."""
-        claimed = {row.spot for group in groups for row in (*group.definitions, *group.uses)}
-        chosen = [group.symbol for group in groups]
-        rivals = [one for one in defined_in(named) if one not in chosen]
-        for file in named:
-            text = self._lookup.text(file.path)
-            for place in file.places:
-                row = UsePlace(file.path, place, symbols.enclosing(file.tags, place.line))
-                if row.spot in claimed:
-                    continue
-                if place.definition:
-                    same = [one for one in groups if (one.symbol.path, one.symbol.tag) == (file.path, place.tag)]
-                    for group in same:
-                        group.definitions.append(row)
-                    continue
-                at, score = resolution.choose_definition([*chosen, *rivals], file.path, file.tags, text, place)
-                if at is not None and at < len(groups):
-                    _add(groups[at], row, score)
-
-    def is_known(self, row: UsePlace, spots: set[tuple[str, int, int]], token: CancelToken) -> bool:
-        """Whether a server knows what is used at a place: then it is something else.
-
-        To clangd an undeclared function of C is declared where it is first called, which is one of these spots.
-        """
-        try:
-            found = self._lookup.servers.definition(*row.spot, token).found
-            return any((at.path, at.range.line, at.range.character) not in spots for at in found)
-        except ToolError as error:
-            self._lookup.check_soft(error)
-            return False
-
-
-def _add(group: SymbolUses, row: UsePlace, score: int) -> None:
-    if not group.server:
-        (group.uses if score >= LIKELY else group.unsure).append(row)
-    elif (group.symbol.owner is not None) == (row.place.receiver is not None) and (
-        group.symbol.owner is not None or (family(group.symbol.tags.language) == "c" and score >= LIKELY)
-    ):
-        # What a server does not count may still be a use: if the type of the receiver is unknown to it, or in C if it
-        # does not find the headers of the file.
-        group.unsure.append(row)
-
 
 def _sort(found: FoundSymbol, named: Sequence[NamedFile]) -> None:
     """Put uses in the order of files and lines, only of the files that were searched, and find the other places."""
@@ -263,22 +134,8 @@ def _sort(found: FoundSymbol, named: Sequence[NamedFile]) -> None:
         if found.where != ".":  # a server answers for the whole project
             group.definitions = [row for row in group.definitions if row.path in inside]
             group.uses = [row for row in group.uses if row.path in inside]
-    known = {row.spot for one in found.groups for row in (*one.definitions, *one.uses, *one.unsure)}
-    found.others = [row for row in list_places(named) if row.spot not in known]
-
-
-def list_places(named: Iterable[NamedFile]) -> Iterator[UsePlace]:
-    """All definitions and uses in these files."""
-    for file in named:
-        for place in file.places:
-            yield UsePlace(file.path, place, symbols.enclosing(file.tags, place.line))
 
 
 def _defined_place(one: DefinedSymbol) -> UsePlace:
     tag = one.tag
     return UsePlace(one.path, SymbolPlace(tag.name_line, tag.column, tag.kind, tag.text, definition=True, tag=tag))
-
-
-def is_exportable(one: DefinedSymbol) -> bool:
-    """Whether `__all__` may have it: a name at the upper level of a Python module."""
-    return one.tags.language == "python" and not one.tag.parent

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from toolroll.host.code.symbol_uses import Direction, FoundSymbol, SymbolUses, UseFinder, UsePlace
+from toolroll.host.code.place_resolver import SymbolUses, UsePlace
+from toolroll.host.code.symbol_uses import Direction, FoundSymbol, UseFinder
 from toolroll.host.context import Context
 from toolroll.result import Looked, Status, Suggestion
 from toolroll.schema import Field, FilePath
@@ -15,7 +16,8 @@ from toolroll.text.code.syntax import symbols
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
-_MOST_UNSURE = 20
+_MOST_UNKNOWN = 20
+_MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Reference:
     kind: str
     text: str
     within: str = ""
+    why: str = ""
+    """Why it is unknown or ruled out."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}: {self.kind}: {self.text}"
@@ -40,8 +44,8 @@ class UseGroup:
     definition: str
     server: str
     uses: list[Reference]
-    unsure: list[Reference]
-    """Uses of the name on something whose type is unknown."""
+    unknown: list[Reference]
+    """Places that may be uses: `why` says what is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class References:
     files: int
     note: str
     groups: list[UseGroup]
+    ruled_out: list[Reference]
+    """At most `limit` places with the name that belong to something else."""
     kind: Direction = "uses"
     status: Status = "success"
     more: Suggestion | None = None
@@ -75,9 +81,9 @@ class References:
             lines += [f"of {group.definition}{_how([group])}:"] * (len(self.groups) > 1)
             lines += [f"{one} (in {one.within})" if self.kind != "uses" else str(one) for one in group.uses[:left]]
             left -= min(left, len(group.uses))
-            if group.unsure:
-                lines.append(f"{len(group.unsure)} more by name: may include others, what they stand on is unknown")
-                lines += map(str, group.unsure[:_MOST_UNSURE])
+            if group.unknown:
+                lines.append(f"{len(group.unknown)} more by name: may include others, what they stand on is unknown")
+                lines += map(str, group.unknown[:_MOST_UNKNOWN])
         return "\n".join(lines)
 
 
@@ -98,11 +104,7 @@ def references(
     lookup = ctx.lookup
     found = UseFinder(lookup).find(symbol, path, line, kind, include)
     groups = [_group(one) for one in found.groups]
-    others = [_reference(row) for row in found.others]
-    if not groups and others:  # the name of something outside
-        groups = [UseGroup("", "", others, [])]
-    elif others and not any(one.uses or one.unsure for one in groups):  # who knows: a package may be a link
-        groups[-1], others = replace(groups[-1], unsure=others), []
+    groups += [UseGroup("", "", list(map(_reference, found.undefined)), [])] * bool(found.undefined)
     uses = [use for group in groups for use in group.uses]
     defined = [_reference(row) for one in found.groups for row in one.definitions]
     looked = lookup.looked(counted(len(found.scan.found), "file"))
@@ -111,39 +113,38 @@ def references(
         near = ctx.structure.similar_names(symbols.parse_symbol(found.name).name, found.where, ctx.token)
         said = [str(found.scan), *([f"Did you mean {' or '.join(map(repr, near))}?"] if near else [])]
         more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
-        return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], kind, more=more, looked=looked)
-    notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] if len(uses) > limit else []
-    notes += _notes(found, len(others))
-    files = len({use.path for use in uses})
-    note = f"({' '.join(notes)})" if notes else ""
-    status: Status = "partial" if found.scan.stopped else "success"
-    return References(found.name, defined, uses[:limit], len(uses), files, note, groups, kind, status, looked=looked)
+        return References(found.name, [], [], 0, 0, f"({' '.join(said)})", [], [], kind, more=more, looked=looked)
+    notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] * (len(uses) > limit) + _notes(found)
+    note, files = f"({' '.join(notes)})" if notes else "", len({use.path for use in uses})
+    left_out = list(map(_reference, found.ruled_out[:limit]))
+    what = found.name, defined, uses[:limit], len(uses), files, note, groups, left_out, kind
+    return References(*what, "partial" if found.scan.stopped else "success", looked=looked)
 
 
 def _group(one: SymbolUses) -> UseGroup:
     where = f"{one.symbol.tag.path} in {names.show_name(one.symbol.path)}:{one.symbol.tag.name_line}"
-    return UseGroup(where, one.server, list(map(_reference, one.uses)), list(map(_reference, one.unsure)))
+    return UseGroup(where, one.server, list(map(_reference, one.uses)), list(map(_reference, one.unknown)))
 
 
 def _reference(row: UsePlace) -> Reference:
     place = row.place
-    return Reference(row.path, place.line, place.column, place.kind, place.text, row.within)
+    return Reference(row.path, place.line, place.column, place.kind, place.text, row.within, row.why)
 
 
 def _how(groups: Sequence[UseGroup]) -> str:
     servers = {group.server for group in groups}
     if len(servers) != 1:
         return ""
-    server = servers.pop()
-    return f", resolved by {server}" if server else ", by name: may include others"
+    return f", resolved by {server}" if (server := servers.pop()) else ", by name: may include others"
 
 
-def _notes(found: FoundSymbol, left_out: int) -> list[str]:
+def _notes(found: FoundSymbol) -> list[str]:
     groups, scan = found.groups, found.scan
     notes = list(dict.fromkeys(f"By name: {one.reason.rstrip('.')}." for one in groups if one.reason))
     notes += [f"Also calls what is defined elsewhere: {', '.join(dict.fromkeys(found.outside))}."] * bool(found.outside)
-    if groups and left_out:
-        notes.append(f"{counted(left_out, 'other place')} with this name left out: of something else.")
+    if found.ruled_out:
+        why = ", ".join(dict.fromkeys(row.why for row in found.ruled_out[:_MOST_REASONS]))
+        notes.append(f"{counted(len(found.ruled_out), 'other place')} with this name left out: {why}.")
     if any(not one.complete for one in groups):
         notes.append("The server did not see all files with the name: some uses may be missing.")
     return [*notes, str(scan)] if scan.stopped or scan.skipped or scan.others else notes

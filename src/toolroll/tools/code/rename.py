@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from toolroll.host.code.place_resolver import LeftPlace
 from toolroll.host.code.renames import RenamePlan, RenamePlanner
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
@@ -41,6 +42,10 @@ class Renamed:
     total: int
     preview: bool
     left: list[str]
+    resolved: list[str]
+    """Every place in code with the old name is here, in `ruled_out` or in `unknown`."""
+    ruled_out: list[LeftPlace]
+    unknown: list[LeftPlace]
     server: str
     """The language server that resolved the uses; without one they are by name."""
     note: str
@@ -83,13 +88,19 @@ def rename(
     files = [RenamedFile(one.path, len(one.edits), diff.unified(draft.text, text)) for draft, text, one in drafts]
     changed = [(draft, text, _receipt(one)) for draft, text, one in drafts if text != draft.text]
     texts = {one.path: (draft.text, text) for draft, text, one in drafts}
-    notes = lookup.check_changes(texts, {new_name: target.name}, [row.path for row in plan.others], "renamed")
+    notes = lookup.check_changes(
+        texts, {new_name: target.name}, [row.path for row in (*plan.ruled_out, *plan.unknown)], "renamed"
+    )
     broken = () if preview else ctx.files.save_all(changed)
     left = [] if preview else _left(ctx, target.name, new_name)
     note = "\n".join(filter(None, [*notes, *_notes(target.name, left, plan), *broken]))
     total = sum(len(one.edits) for one in plan.files)
     looked = lookup.looked(counted(len(files), "file"))
-    return Renamed(target.name, new_name, files, total, preview, left, plan.server, note, looked)
+    resolved = [f"{path}:{line}:{column}" for path, line, column in plan.spots]
+    ruled_out, unclear = [row.left for row in plan.ruled_out], [row.left for row in plan.unknown]
+    return Renamed(
+        target.name, new_name, files, total, preview, left, resolved, ruled_out, unclear, plan.server, note, looked
+    )
 
 
 def _draft(ctx: Context, found: FileEdits) -> TextFile:
@@ -118,8 +129,8 @@ def _few(names: list[str]) -> str:
 
 def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
     unknown = list(dict.fromkeys(f"{row.path}:{row.place.line}" for row in plan.unknown))
-    code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.others}]
-    text = [place for place in left if place not in code]
+    code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.ruled_out}]
+    text = [place for place in left if place not in (*code, *unknown)]
     code = [place for place in code if place not in unknown]
     notes = [*([f"(By name: {plan.reason})"] if plan.reason else []), *plan.warnings]
     notes += (

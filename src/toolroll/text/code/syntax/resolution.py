@@ -59,23 +59,23 @@ def choose_definition(
     definitions: Sequence[DefinedSymbol], path: str, tags: Tags, text: str, place: SymbolPlace
 ) -> tuple[int | None, int]:
     """The definition that a use most likely belongs to, by its index, and the score; None if none fits."""
-    scores = [score(one, path, tags, text, place) for one in definitions]
+    scores = [judge(one, path, tags, text, place)[0] for one in definitions]
     best = max(scores, default=UNLIKELY)
     return (scores.index(best), best) if best > UNLIKELY else (None, UNLIKELY)
 
 
-def score(one: DefinedSymbol, path: str, tags: Tags, text: str, place: SymbolPlace) -> int:
-    """How likely a use in a file belongs to a definition."""
+def judge(one: DefinedSymbol, path: str, tags: Tags, text: str, place: SymbolPlace) -> tuple[int, str]:
+    """How likely a use in a file belongs to a definition, and why it is another symbol if it is."""
     if family(one.tags.language) != family(tags.language):
-        return UNLIKELY
+        return UNLIKELY, "another language"
     around = _local_scope(one)
     if around is not None:
         inside = path == one.path and around.line <= place.line <= around.end_line and place.receiver is None
-        return 6 if inside else UNLIKELY
+        return (6, "") if inside else (UNLIKELY, f"outside {around.path}, which {one.tag.name} is local to")
     owner = one.owner
     if owner is not None:
-        return _score_member(one, owner.name, path, tags, text, place)
-    return _score_global(one, path, tags, place)
+        return _judge_member(one, owner.name, path, tags, text, place)
+    return _judge_global(one, path, tags, place)
 
 
 def _local_scope(one: DefinedSymbol) -> Tag | None:
@@ -86,28 +86,32 @@ def _local_scope(one: DefinedSymbol) -> Tag | None:
     return next((tag for tag in inside if tag.line <= one.tag.line <= tag.end_line), None)
 
 
-def _score_member(one: DefinedSymbol, owner: str, path: str, tags: Tags, text: str, place: SymbolPlace) -> int:
+def _judge_member(
+    one: DefinedSymbol, owner: str, path: str, tags: Tags, text: str, place: SymbolPlace
+) -> tuple[int, str]:
     before = place.receiver
     if before is None or before in OWN_RECEIVERS:
         if before is None and tags.language not in _IMPLICIT_SELF:
             within = path == one.path and one.owner is not None and one.owner.line <= place.line <= one.owner.end_line
-            return LIKELY if within and place.kind in ("name", "decorator") else UNLIKELY
+            inner = within and place.kind in ("name", "decorator")
+            return (LIKELY, "") if inner else (UNLIKELY, f"no member of {owner}: nothing stands before it")
         around = [tag for tag in tags.of(HOLDERS) if tag.line <= place.line <= tag.end_line]
         if any(tag.name == owner for tag in around):
-            return 5
-        return 4 if any(owner in _WORD.findall(tag.signature) for tag in around) else UNLIKELY
+            return 5, ""
+        derived = any(owner in _WORD.findall(tag.signature) for tag in around)
+        return (4, "") if derived else (UNLIKELY, f"outside {owner} and what is derived from it")
     last = before.rpartition(".")[2].removesuffix("()")
     if last == owner:
-        return 5
+        return 5, ""
     if any(
         last in (*tag.name.split(".")[:1], *re.findall(r"\bas (\w+)", tag.signature)) for tag in tags.of({"import"})
     ):
-        return UNLIKELY  # the receiver is a module
+        return UNLIKELY, f"{last} is imported"
     if _declares(text, last, owner):
-        return 4
+        return 4, ""
     if path == one.path or _imports(one, path, tags):
-        return 3
-    return LIKELY if re.search(rf"\b{re.escape(owner)}\b", text) else BY_NAME
+        return 3, ""
+    return (LIKELY if re.search(rf"\b{re.escape(owner)}\b", text) else BY_NAME), ""
 
 
 def _declares(text: str, variable: str, owner: str) -> bool:
@@ -119,23 +123,24 @@ def _declares(text: str, variable: str, owner: str) -> bool:
     return re.search(rf"{typed}|\b{of}(?:<[^<>]*>)?[\s*&]+{x}\b", text) is not None
 
 
-def _score_global(one: DefinedSymbol, path: str, tags: Tags, place: SymbolPlace) -> int:
+def _judge_global(one: DefinedSymbol, path: str, tags: Tags, place: SymbolPlace) -> tuple[int, str]:
     kind, before = family(tags.language), place.receiver
     if before is not None and place.kind != "import":
         if before in OWN_RECEIVERS:
-            return UNLIKELY
+            return UNLIKELY, f"a member of {before}"
         if _names_module(one, before, tags):
-            return 5
-        return UNLIKELY if kind in _STRICT - {"script"} else BY_NAME
+            return 5, ""
+        return (UNLIKELY, f"{before} is not its module") if kind in _STRICT - {"script"} else (BY_NAME, "")
     if path == one.path:
-        return 5
+        return 5, ""
     if kind == "c":
-        return UNLIKELY if one.tag.signature.startswith("static ") and not one.path.endswith((".h", ".hpp")) else 3
+        static = one.tag.signature.startswith("static ") and not one.path.endswith((".h", ".hpp"))
+        return (UNLIKELY, f"static in {one.path}") if static else (3, "")
     if _imports(one, path, tags):
-        return 4
+        return 4, ""
     if tags.language in _PACKAGES and _folder(path) == _folder(one.path):
-        return 4
-    return UNLIKELY if kind in _STRICT else BY_NAME
+        return 4, ""
+    return (UNLIKELY, f"{path} does not import it") if kind in _STRICT else (BY_NAME, "")
 
 
 def _imports(one: DefinedSymbol, path: str, tags: Tags) -> bool:
