@@ -67,6 +67,8 @@ def test_configuration_is_judged_by_what_is_in_it(name: str, text: bytes, found:
         "DB_PASSWORD=hunter2",
         "1\texport API_KEY='a1b2c3d4e5'",
         ".env:3:STRIPE_SECRET=abcdef12",
+        "environment: DB_PASSWORD=hunter2",
+        "export AWS_PROFILE=x,API_KEY=k-12345",
         "  password: swordfish",
         '{"client_secret": "abc123"}',
         "-----BEGIN OPENSSH PRIVATE KEY-----",

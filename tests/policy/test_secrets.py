@@ -2,8 +2,7 @@
 
 import pytest
 
-from toolroll.policy import secrets
-from toolroll.policy.secrets import Redaction, has_shape, is_secret, may_set
+from toolroll.policy.secrets import Redaction, is_secret, may_set
 
 
 def words(text):
@@ -88,22 +87,10 @@ def test_plain_by_value(value):
     assert is_secret("THING", value) is False
 
 
-@pytest.mark.parametrize("value", [*SECRET_VALUES, *PLAIN_VALUES])
-@pytest.mark.parametrize("text", ["{}", "é é: '{}'\n", "a-{} {}", "x" * 5000 + "\n12:{}"])
-def test_shapes_are_recognised_in_any_text(value, text):
-    whole = text.format(value, value)
-    assert has_shape(whole) is (secrets._SHAPES.search(whole) is not None)
-
-
 def test_forty_characters_without_a_word_are_a_secret_and_what_is_not_base64_is_none():
     rest = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
     values = (f"abc/{rest}", f"abcd/{rest[1:]}", f"ABCD+{rest[1:]}", f"Abcd/{rest[1:]}", "a" * 40, "eyJabcd=a=b")
     assert [is_secret("THING", value) for value in values] == [True, False, False, False, False, False]
-    assert [has_shape(text) for text in (f"x ghp_{rest}", "-----BEGIN PRIVATE KEY", "password=x")] == [
-        True,
-        True,
-        False,
-    ]
 
 
 def test_numbers_and_switches_are_no_tokens_or_logins():
@@ -191,7 +178,7 @@ def test_some_values_decide(name, value, allowed):
 TOKEN = "ghp_0123456789abcdefABCDEF0123456789abcd"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----"
-redact = Redaction({"MY_PASSWORD": "korrekt horse", "HOME": "/home/someone", "API_KEY": "short"}, also=["k" * 20])
+redact = Redaction({"MY_PASSWORD": "korrekt horse", "HOME": "/home/someone", "API_KEY": "short"})
 
 ROWS = [
     (f"a {TOKEN} b", "a [redacted] b"),
@@ -200,7 +187,6 @@ ROWS = [
     ("before\n" + KEY + "\nafter", "before\n[redacted]\nafter"),
     (f"Authorization: Bearer {JWT}", "Authorization: Bearer [redacted]"),
     ("the korrekt horse is hidden", "the [redacted] is hidden"),
-    ("k" * 20, "[redacted]"),
     ("DB_PASSWORD=hunter2hunter2 next", "DB_PASSWORD=[redacted] next"),
     ('"client_secret": "abcdef123456"', '"client_secret": "[redacted]"'),
     ("postgres://me:pa55word@db/x y", "[redacted] y"),
@@ -239,7 +225,7 @@ def test_a_secret_at_any_place_of_a_long_text() -> None:
 
 
 def test_a_value_that_holds_another_is_hidden_as_a_whole() -> None:
-    hide = Redaction({}, also=["abcdefgh", "abcdefgh-ijklmnop", "1234567"])
+    hide = Redaction({"A_TOKEN": "abcdefgh", "B_TOKEN": "abcdefgh-ijklmnop", "C_TOKEN": "1234567"})
     assert hide("abcdefgh-ijklmnop abcdefgh") == "[redacted] [redacted]"
     assert hide("1234567") == "1234567"  # shorter than eight characters
 

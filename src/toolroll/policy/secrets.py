@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from toolroll.policy.variables import may_set, words
 
-__all__ = ["Redaction", "has_shape", "is_literal", "is_secret", "may_set"]
+__all__ = ["Redaction", "is_literal", "is_secret", "may_set"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 _SECRET = words("""
@@ -67,21 +67,6 @@ _PLAIN_VALUE = re.compile(
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable must not be shown or passed on."""
     return _secret_name(name, value) or _secret_value(value)
-
-
-def has_shape(text: str) -> bool:
-    """Whether a text holds a private key, or a token of a form that a service gives out."""
-    if any(sign in text for sign in _SIGNS) and _SHAPES.search(text):
-        return True
-    flat = text.encode("ascii", "replace").translate(_RUNS)
-    end = 0
-    while (at := flat.find(_LONG_RUN, end)) >= 0:
-        end = flat.find(b" ", at)
-        end = len(flat) if end < 0 else end
-        begin = at - 11 if text[at - 1 : at] == ":" else at
-        if any(_SHAPES.match(text, one.start()) for one in _WORD_START.finditer(text, max(0, begin), end)):
-            return True
-    return False
 
 
 def is_literal(value: str) -> bool:
@@ -161,15 +146,6 @@ _SHAPES = re.compile(  # one `\b` for all words: to try each of them at every le
     """,
     re.VERBOSE,
 )
-# To try them everywhere takes ten times as long as to look for these texts, which some of them begin with, and for runs
-# of as many letters, digits and hyphens as all others have.
-_SIGNS = (
-    *("-----BEGIN ", "slack.com/services/", "/webhook", "telegram.org/bot", "$2", "$argon2", "$1$", "$5$", "$6$"),
-    *("ya29.", "hvs.", "hvb.", "hvr.", "SG.", "amzn.mws."),
-)
-_LONG_RUN = b"w" * 11
-_RUNS = bytes(ord("w") if chr(one).isascii() and (chr(one).isalnum() or chr(one) in "_-") else 32 for one in range(256))
-_WORD_START = re.compile(r"(?<!\w)\w")
 _ADDRESS = re.compile(
     r"""
     [a-z][a-z0-9+.-]{1,20}://[^\s/@?\#:]{0,200}:[^\s/@?\#]{1,500}@  # user:password@
@@ -253,9 +229,9 @@ _CHUNK_CHARACTERS, _OVERLAP_CHARACTERS = 30_000, 2_000  # characters; about as m
 class Redaction:
     """Hides secrets: the values of this environment that are some, and all that looks like one."""
 
-    def __init__(self, environment: Mapping[str, str], also: Iterable[str] = ()) -> None:
-        values = {value for name, value in environment.items() if is_secret(name, value)} | set(also)
-        self._values = sorted((one for one in values if len(one) >= _MIN_CHARACTERS), key=len, reverse=True)
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        values = {one for name, one in environment.items() if len(one) >= _MIN_CHARACTERS and is_secret(name, one)}
+        self._values = sorted(values, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self._values:
@@ -288,15 +264,10 @@ _CREDENTIAL = re.compile(
 )
 # Where a public certificate speaks of keys and tokens there is no secret yet.
 _KEYS = re.compile(rb"PRIVATE KEY|PGP PRIVATE|AGE-SECRET-KEY-1|PuTTY-User-Key-File")
-_SETTING = re.compile(
-    r"(?m)(?<![\w$.-])[\"']?([A-Za-z][A-Za-z0-9_.-]{1,80})[\"']?(?:=|\s{0,4}[:=]\s{1,4})[\"']?([^\s\"'$<{(\[,;]{4,400})"
+_SETTING = re.compile(  # looked ahead for: the value of one can be the name of another
+    r"(?<![\w$.-])(?=([A-Za-z][A-Za-z0-9_.-]{1,80})[\"']?(?:=|\s{0,4}[:=]\s{1,4})[\"']?([^\s\"'$<{(\[,;]{4,400}))"
 )
 _CONFIGURED = re.compile(r"[A-Z][A-Z0-9_]*|[a-z0-9_.-]*(?:password|passwd|secret|token|api_?key|access_?key)")
-# Where names of both kinds are set, to be tried there alone.
-_IS_SET = re.compile(r"[\"']?\s{0,4}[=:]")
-_CAPITALS = re.compile(rf"[A-Z][A-Z0-9_]+{_IS_SET.pattern}")
-_LOWER_ENDINGS = ("password", "passwd", "secret", "token", "key")
-_LOWER_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 MAX_CHARACTERS = 1 << 20
 """Only so much of a text is searched."""
 
@@ -309,31 +280,16 @@ def holds_credential(name: str, data: bytes) -> bool:
 
 def holds_secret(text: str) -> bool:
     """Whether a text shows a secret: a private key, a token, an assigned password."""
-    return bool(next(iter(secret_values(text)), None)) or has_shape(text[:MAX_CHARACTERS])
+    return bool(secret_values(text)) or _SHAPES.search(text, 0, MAX_CHARACTERS) is not None
 
 
 def secret_values(text: str) -> list[str]:
     """The values in a text that are assigned to names of secrets, as in `DB_PASSWORD=...`."""
-    text = text[:MAX_CHARACTERS]
-    places = (_SETTING.match(text, at) for at in _settings(text))
     return [
-        one[2]
-        for one in places
-        if one and _CONFIGURED.fullmatch(one[1]) and is_literal(one[2]) and is_secret(one[1], one[2])
+        value
+        for name, value in _SETTING.findall(text[:MAX_CHARACTERS])
+        if _CONFIGURED.fullmatch(name) and is_literal(value) and is_secret(name, value)
     ]
-
-
-def _settings(text: str) -> Iterator[int]:
-    """Where a name stands that could be of a secret and is set to something."""
-    for one in _CAPITALS.finditer(text):
-        yield one.start()
-    for ending in _LOWER_ENDINGS:
-        at = text.find(ending)
-        while at >= 0:
-            if _IS_SET.match(text, at + len(ending)):
-                before = text[max(0, at - 80) : at]
-                yield at - len(before) + len(before.rstrip(_LOWER_NAME))
-            at = text.find(ending, at + 1)
 
 
 # In a home folder: what neither commands nor tools of a wide workspace may read.
