@@ -96,6 +96,7 @@ def test_an_unknown_exit_status_is_no_success():
 def test_background_programs_and_cancelled_ones_end():
     async def use(box):
         await box.run_background(["sh", "-c", "echo up; sleep 60"], {}, "server.log")
+        await box.run(["sh", "-c", "until grep -q up server.log; do sleep 0.1; done"], {})
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(box.run(["sleep", "60"], {}), 0.5)
         return await box.read("server.log")

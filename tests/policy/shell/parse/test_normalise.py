@@ -28,6 +28,7 @@ from toolroll.policy.shell.parse.normalise import HereDocument, PreparedText, pr
         ("! ls && ! { pwd; }", "  ls &&   { pwd; }", {}),
         ("coproc ls", "       ls", {}),
         ("coproc A { ls; }", "         { ls; }", {}),
+        ("function f { coproc ls; }", "function f {        ls; }", {}),
         ("if time ls; then :; fi", "if      ls; then :; fi", {}),
         ("echo time ! coproc", "echo time ! coproc", {}),
         ("case time in time) ls;; esac", "case time in time) ls;; esac", {}),

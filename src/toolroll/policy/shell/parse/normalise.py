@@ -130,6 +130,9 @@ class _Scan:
         elif self.starts and whole and run in ("!", "time", "coproc"):
             self.fresh = True
             return self.reserved(run, place, end)
+        elif self.starts and whole and run == "function":  # and its name: then comes its body
+            named = re.compile(r"[ \t]+[^\s;&|()<>]+").match(self.text, end)
+            end = named.end() if named else end
         else:
             self.starts = self.starts and whole and run in STARTERS
         self.fresh = False
