@@ -47,9 +47,6 @@ class AccessRules:
     alias: str = ""  # a second path at which the first folder of `write` is, where the tier can show it there
     changes: str = ""
     """Where all that was written in the first folder of `write` is, if that is known: the rest of it is frozen."""
-    among: tuple[str, ...] = ()
-    """For a fork, folders above those of `write` with nothing in them but those of other forks."""
-    apart: bool = False  # whether the thread that starts it does nothing else
     network: bool = False
     terminal: str = ""
     """The terminal that its streams are, by its path: it becomes the controlling one."""

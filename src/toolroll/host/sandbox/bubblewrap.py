@@ -34,12 +34,10 @@ from toolroll.host.sandbox.mount_plan import (
     check_shown,
     cover_words,
     is_visible,
-    own_words,
     plan_covers,
     plan_mounts,
     repeat_mounts,
     resolve_paths,
-    split_plan,
     visible_system,
 )
 from toolroll.host.sandbox.network import LOOPBACK, Network, UserNetwork
@@ -52,14 +50,11 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import socket
 
-    from toolroll.host.sandbox.prepared_mounts import PreparedMounts
-
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
 _DIAL_SECONDS = 3.0
-_MAX_PREPARED = 8
 _ALWAYS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -118,8 +113,6 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | UserNetwork | None = None
         self._sockets = Sockets()
-        self._prepared: dict[object, PreparedMounts | None] = {}  # shared by all groups, as the sockets are
-        self._prepared_lock = threading.Lock()
         self._resolver = ""
         self._shown: tuple[tuple[str, str], ...] = ()
 
@@ -152,31 +145,24 @@ class Bubblewrap(Sandbox):
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             self._check_folders(access)
             inner, fds = self._inner_mounts(access, folder, stack)
-            prepared = self._prepare_mounts(access)
-            if prepared is None:
-                seen = visible_system(access), self._sized, self._shown, access.programs
-                files = plan_mounts(access.write, access.read, *seen)
-                again, more = repeat_mounts([*files, *inner], access, stack)
-                mounts, sealed = [*files, *inner, *again], [PROC, DEV, "/"]
-            else:
-                mounts, sealed, fds, more = ["--dev-bind", "/", "/", "--proc", PROC], [PROC], (), []
+            seen = visible_system(access), self._sized, self._shown, access.programs
+            mounts = [*plan_mounts(access.write, access.read, *seen), *inner]
+            again, more = repeat_mounts(mounts, access, stack)
             entering, network = self._enter_network(access, stack, more)
             options = [
                 *_ALWAYS,
                 *mounts,
+                *again,
                 *network,
                 # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
                 # that they can be written. And without the last one a write outside would seem to have worked.
-                *(word for path in sealed for word in ("--remount-ro", path)),
+                *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in how.env.items() for word in ("--setenv", name, value)),
             ]
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _close_with(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
-            if prepared is not None:
-                with confinement_errors():
-                    stack.enter_context(prepared[0].enter(prepared[1], inner, (access.write[0], access.alias)))
             return start_process(
                 [*entering, self._program, "--args", str(arguments), "--", *_lead_terminal(argv, access)],
                 "/",
@@ -243,33 +229,6 @@ class Bubblewrap(Sandbox):
         if words is None:
             return (), () if access.network else ("--unshare-net",)
         return words, self._resolver_words(stack, fds)
-
-    def _prepare_mounts(self, access: AccessRules) -> tuple[PreparedMounts, list[str]] | None:
-        """The mounts that this command has in common with others, and arguments for its own.
-
-        None where bubblewrap must make them all.
-        """
-        if not access.apart or access.terminal or self._shown or os.geteuid() != 0:
-            return None
-        if not access.system or access.programs or not is_visible(self._program, access):
-            return None  # bubblewrap itself starts inside them
-        plan = split_plan(access.among or access.write, access.read, visible_system(access), self._sized)
-        # What was replaced is not what was mounted, and a mount upon it is gone. A fork does not follow new mounts.
-        table = () if access.among else _list_mounts()
-        key = plan, access.alias, tuple(map(_identity, plan.targets)), table
-        with self._prepared_lock:
-            if key not in self._prepared:
-                from toolroll.host.sandbox.prepared_mounts import PreparedMounts
-
-                try:
-                    made = PreparedMounts(self._kernel, plan.common, (*plan.places, *filter(None, (access.alias,))))
-                except OSError:  # an old kernel, or no right to it
-                    made = None
-                self._prepared[key] = made
-                if len(self._prepared) > _MAX_PREPARED:
-                    del self._prepared[next(iter(self._prepared))]
-            found = self._prepared[key]
-        return None if found is None else (found, own_words(plan, access))
 
     def _shared_network(self) -> Network | UserNetwork | None:
         """The network of the group, made with its first use; None where none can be made."""
@@ -353,20 +312,6 @@ def _folder(access: AccessRules, cwd: int) -> str:
     if path != "/" and not is_visible(path, access):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _list_mounts() -> tuple[bytes, ...]:
-    """The table of mounts, without forks."""
-    with open("/proc/self/mountinfo", "rb") as file:
-        return tuple(line for line in file.read().splitlines() if b" - overlay " not in line)
 
 
 def _open_existing(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:

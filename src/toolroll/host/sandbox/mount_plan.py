@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, PROGRAMS, System, real, system
@@ -113,55 +113,11 @@ def _plan_programs(programs: tuple[str, ...], folders: Iterable[str]) -> dict[st
     return found
 
 
-def split_words(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def _split_words(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The options for mounts in arguments of bubblewrap, each with its values."""
     rest = iter(words)
     for option in rest:
         yield option, [next(rest) for _ in range(1 if option in _ONE_VALUE else 2)]
-
-
-class SplitPlan(NamedTuple):
-    """A plan of mounts in two parts, without the folders that the command may change."""
-
-    common: tuple[str, ...]
-    """What is the same for all commands with this plan, and `targets`, where that is mounted."""
-    targets: tuple[str, ...]
-    own: tuple[str, ...]
-    """What every command has for itself: temporary folders and what is in them."""
-    places: tuple[str, ...]
-    """Where every command mounts something for itself."""
-
-
-@lru_cache(maxsize=32)
-def split_plan(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> SplitPlan:
-    """What `plan_mounts` gives, in two parts."""
-    changed = resolve_paths(write)
-    common, targets, each, modifiers = list[str](), list[str](), list[str](), list[str]()
-    for option, values in split_words(plan_mounts(write, read, own, sized)):
-        target, words = values[-1], (*modifiers, option, *values)
-        modifiers = list(words) if option in _MODIFIERS else []
-        if modifiers or target in changed:
-            continue
-        private = _TEMP, _SHARED, *(() if option == "--symlink" else (_LONG_TEMP,))
-        if any(is_beneath(target, one) for one in private):
-            each += words
-        else:
-            common += words
-            targets.append(target)
-    return SplitPlan(tuple(common), tuple(targets), tuple(each), (_TEMP, _SHARED, _LONG_TEMP, *changed))
-
-
-def own_words(plan: SplitPlan, access: AccessRules) -> list[str]:
-    """The arguments for what one command has for itself in a plan."""
-    # In new folders, for those of other forks are none of its business.
-    tops = [one for one in resolve_paths(access.among) if not is_beneath(one, _TEMP)]
-    folders = outermost(resolve_paths(access.write))
-    return [
-        *plan.own,
-        *(word for path in tops for word in ("--tmpfs", path)),
-        *(word for path in folders for word in ("--bind", path, path)),
-        *(word for path in tops for word in ("--remount-ro", path)),
-    ]
 
 
 def is_visible(path: str, access: AccessRules) -> bool:
@@ -235,7 +191,7 @@ def repeat_mounts(words: Sequence[str], access: AccessRules, stack: ExitStack) -
     made: list[str] = []
     fds: list[int] = []
     folder = access.write[0] if access.alias else ""
-    for option, given in split_words(words if access.alias else ()):
+    for option, given in _split_words(words if access.alias else ()):
         if option in _MODIFIERS or not is_beneath(given[-1], folder):
             continue
         if option.endswith("-fd"):  # bubblewrap closes each of them after its mount

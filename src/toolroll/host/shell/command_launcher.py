@@ -179,7 +179,6 @@ class CommandLauncher:
         self._starting = 0
         self._closed = False
         self._alias = self._changes = self._cgroup = ""
-        self._among: tuple[str, ...] = ()
         self._temps: str | None = None  # where temporary folders are made
         self._held = -1
 
@@ -209,7 +208,6 @@ class CommandLauncher:
             own.start_from(known)
         self._secrets.start_from(base._secrets)
         self._identity, self._changes, self._temps = base._identity, changes, base._temps
-        self._among = (os.path.dirname(os.path.dirname(changes)), self._temps) if self._temps else ()
 
     def join_group(self, cgroup: str) -> None:
         """Start commands in this control group."""
@@ -448,13 +446,12 @@ class CommandLauncher:
 
         workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
-        own: dict[str, Any] = {"network": self._policy.network is True, "cgroup": self._cgroup, "apart": True}
+        own: dict[str, Any] = {"network": self._policy.network is True, "cgroup": self._cgroup}
         if writes == "nothing":
             access = AccessRules((temp,), (*read, *workspace), **own)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded)
         own |= {"alias": self._alias or self._root.alias, "changes": self._changes}
-        own |= {"among": self._among if len(workspace) == 1 else ()}
         access = AccessRules((*workspace, temp), read, keep, hold=hold, **own)
         return self._root.trust.protect(access)
 
