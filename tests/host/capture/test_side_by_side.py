@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from toolroll import Kit
+from toolroll.host.capture import capture as capture_module
 from toolroll.host.capture.under_way import CaptureWatch
 from toolroll.host.files import atomic
+from toolroll.host.files.openat import WriteTurn
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="runs commands")
 
@@ -81,15 +83,67 @@ def test_a_command_that_begins_within_a_call_knows_what_was_there(kit):
     assert Path(kit.workspace, "a.txt").read_text() == "old\n"
 
 
+@pytest.fixture
+def other(kit):
+    """Another kit on the same workspace and state, as another process has it."""
+    with Kit(kit.workspace, state_dir=Path(kit.state_dir)) as other:
+        assert other.call("bash", {"command": "true"}).ok
+        yield other
+
+
+def test_what_another_kit_has_made_and_a_command_removes_is_in_both_entries(kit, other):
+    top = Path(kit.workspace)
+    watch = CaptureWatch(kit._services.capture, kit.context().call, "rm made")
+    watch.begin()
+    assert other.call("bash", {"command": "echo > made; mkdir folder"}).ok
+    (top / "made").unlink()
+    (top / "folder").rmdir()
+    watch.end()
+    assert changed(kit) == [["folder", "made"], ["folder", "made"]]
+    assert kit.undo().ok
+    assert sorted(one.name for one in top.iterdir()) == ["a.txt", "folder", "made"]
+    assert kit.rewind(0).ok
+    assert [one.name for one in top.iterdir()] == ["a.txt"]
+
+
+def test_two_undos_at_once_undo_two_entries(kit, other):
+    for text in ("1\n", "2\n", "3\n"):
+        assert kit.call("write", {"path": "a.txt", "content": text}).ok
+    with WriteTurn(kit._services.root) as turn:
+        turn.take()
+        both = [threading.Thread(target=one.undo) for one in (kit, other)]
+        for one in both:
+            one.start()
+    for one in both:
+        one.join()
+    assert [entry.undoes for entry in kit.journal.entries()[3:]] == [(3,), (2,)]
+    assert Path(kit.workspace, "a.txt").read_text() == "1\n"
+
+
+def test_what_a_kit_could_not_record_before_it_was_closed_is_recorded_by_the_next(kit, other, monkeypatch):
+    monkeypatch.setattr(capture_module, "_PATIENCE_S", 0)
+    with other.journal.entry("write", "", "") as recorder:
+        change(other, recorder, "a.txt", b"new\n")
+        assert kit.call("bash", {"command": "echo more >> a.txt"}).ok
+        kit.close()
+    with Kit(kit.workspace, state_dir=Path(kit.state_dir)) as later:
+        assert [(one.tool, one.paths()) for one in later.journal.entries()] == [
+            ("write", ["a.txt"]),
+            ("bash", ["a.txt"]),
+        ]
+        assert later.rewind(0).ok
+        assert Path(kit.workspace, "a.txt").read_text() == "old\n"
+
+
 @pytest.mark.parametrize("seed", range(2))
-def test_random_calls_of_two_threads_can_be_taken_back(kit, seed):
-    names = [f"m{n}.txt" for n in range(4)]
+def test_random_calls_of_two_threads_in_two_kits_can_be_taken_back(kit, other, seed):
+    names, kits = [f"m{n}.txt" for n in range(4)], (kit, other)
     for name in names:
         Path(kit.workspace, name).write_text("0101\n")
 
     def work(own):
-        chance = random.Random(seed * 2 + own)
-        for _ in range(10):
+        chance, kit = random.Random(seed * 4 + own), kits[own % 2]
+        for _ in range(6):
             text = str(chance.random())
             kind = chance.randrange(3)
             if kind == 0:
@@ -99,10 +153,10 @@ def test_random_calls_of_two_threads_can_be_taken_back(kit, seed):
                     "multiedit", {"pattern": "m*.txt", "find": chance.choice("01"), "replace": chance.choice("01")}
                 )
             else:
-                command = f"echo {text} > b{chance.randrange(3)}.txt; sed -i s/0/1/ {chance.choice(names)}"
+                command = f"echo {text} > b{chance.randrange(3)}.txt; rm -f b{chance.randrange(3)}.txt"
                 kit.call("bash", {"command": command})
 
-    threads = [threading.Thread(target=work, args=(own,)) for own in range(2)]
+    threads = [threading.Thread(target=work, args=(own,)) for own in range(4)]
     for one in threads:
         one.start()
     for one in threads:

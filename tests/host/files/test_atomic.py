@@ -1,7 +1,6 @@
 """A write replaces a file as a whole, keeps what belongs to it, and leaves nothing behind when it fails."""
 
 import errno
-import fcntl
 import os
 import resource
 import socket
@@ -448,26 +447,6 @@ def test_sweep_removes_only_old_leftovers_of_dead_processes(tmp_path):
     assert atomic.sweep(fd, older=-1) == 1
     assert names(tmp_path) == sorted([living, other])
     os.close(fd)
-
-
-def test_the_last_look_and_the_rename_are_one_step_for_other_processes(root, workspace, stage):
-    (workspace / "f").write_bytes(b"old")
-    seen = []
-
-    def look():
-        fd = os.open(workspace, os.O_RDONLY)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            seen.append("locked")
-        finally:
-            os.close(fd)
-
-    with root.place("f") as place:
-        atomic.write(place, b"new", stage=stage, check=look)
-    assert ((workspace / "f").read_bytes(), seen) == (b"new", ["locked"])
-    look()
-    assert seen == ["locked"]
 
 
 def test_a_file_in_the_making_has_a_name_only_in_the_stage(root, workspace, tmp_path):

@@ -6,7 +6,6 @@ import ctypes
 import errno
 import os
 import stat
-import time
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.values import assert_values
 from tests.waiting import closed_again, descriptors
 from toolroll import ToolError
 from toolroll.host.files import openat
-from toolroll.host.files.openat import STEP, FolderSync, link_target, not_a_file, openat2, os_error, walk
+from toolroll.host.files.openat import STEP, FolderSync, WriteTurn, link_target, not_a_file, openat2, os_error, walk
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode
 
@@ -171,24 +170,6 @@ def test_the_mode_and_the_place_beside(root, ws):
         assert (link.link(), stat.S_ISLNK(link.mode())) == ("x", True)
         assert (other.shown, other.is_dir) == ("d/x", False)
         other.sync()
-        with other.alone():
-            assert (ws / "d/x").read_text() == "X"
-
-
-def test_one_process_at_a_time_changes_a_folder(root, ws, monkeypatch):
-    import fcntl
-
-    with root.place("x") as place:
-        fd = os.open(ws, os.O_RDONLY)
-        with place.alone(), pytest.raises(BlockingIOError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
-        assert openat._PATIENCE >= 5
-        monkeypatch.setattr(openat, "_PATIENCE", 0.2)
-        begun = time.monotonic()
-        with place.alone():  # somebody keeps it: not waited for without end
-            assert time.monotonic() - begun >= 0.2
-        os.close(fd)
 
 
 def test_each_folder_is_synced_once_and_closed(root, ws, monkeypatch):
@@ -237,15 +218,28 @@ def test_where_the_kernel_cannot_settle_a_path_it_is_walked_by_hand(ws, monkeypa
     os.close(folder)
 
 
-def test_a_folder_without_locks_or_rights_to_read_is_changed_all_the_same(root, ws, monkeypatch):
+def test_one_call_at_a_time_has_the_turn(root, ws, monkeypatch):
+    assert openat._PATIENCE_S >= 5
+    monkeypatch.setattr(openat, "_PATIENCE_S", 0.05)
+    with WriteTurn(root) as turn:
+        turn.take()
+        turn.take()
+        with WriteTurn(root, lambda: "Another call") as late, pytest.raises(ToolError, match="Another call has been"):
+            late.take()
+        with WriteTurn(root) as free:  # a program of somebody else has locked the folder: nobody waits for its end
+            free.take()
+    with WriteTurn(root, lambda: "Another call") as turn:
+        turn.take()
+    assert os.listdir(ws) == []
+
+
+def test_without_locks_nobody_waits(root, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr(openat.fcntl, "flock", refuse)
-    before = descriptors()
-    with root.place("a") as place, place.alone():
-        pass
-    assert closed_again(before)
+    with WriteTurn(root) as turn:
+        turn.take()
 
 
 def test_what_is_no_folder_on_the_way_is_told_by_the_path_that_was_given(root, ws):

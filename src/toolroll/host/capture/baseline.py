@@ -28,6 +28,7 @@ from toolroll.host.capture.listing import (
 )
 from toolroll.host.capture.under_way import FOLDER
 from toolroll.host.files.journal.entry import MOST_KEPT, PathKind, PathState, unkept_content
+from toolroll.host.files.journal.pending import is_running
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.files.walk import enter
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.state import State
     from toolroll.policy.limits import Limits
 
-_FILE = "baseline"
+_FILE = "baseline"  # begins the names of the saved ones: those of kits that are open have more
 _CHECKSUM = 16  # bytes before the saved ones
-_VERSION = ("3", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
+_VERSION = ("4", sys.version_info[:2])  # of the file; `marshal` differs between versions of Python
 _PACK_BYTES = 1 << 24  # of contents that are kept together
 _GIT = "@"  # before the name of an object that git has
 _ATTRIBUTES = ".gitattributes"
@@ -72,11 +73,17 @@ class TreeBaseline:
         self._batch_bytes = 0
         self._indexes: list[tuple[int, ...] | None] = []
         self._is_loaded = self._is_saved = False
+        self.name = f"{_FILE}-{os.urandom(4).hex()}-{os.getpid()}"
+        """The file that it is saved to, as long as its kit is open."""
+        self._has_file = False
+        self.log_size = 0
+        """The bytes of the journal when it was made."""
         self._entered: tuple[str, int] | None = None
 
-    def update(self, touched: Callable[[], Container[str]] = frozenset) -> None:
+    def update(self, log_size: int = 0, touched: Callable[[], Container[str]] = frozenset) -> None:
         """Make it what the workspace is now; `touched` gives the paths at which it stays as it was."""
         self.load()
+        self.log_size = log_size
         for git in self._git.values():
             git.refresh()
         listing, stamps = self._list(()), [one.stamp for one in self._git.values()]
@@ -275,33 +282,66 @@ class TreeBaseline:
         """The names of the journal's contents that it needs."""
         return {one for one in self._sources.values() if one and not one.startswith(_GIT)}
 
-    def load(self) -> bool:
-        """Read what was saved by an earlier kit; whether there was something."""
-        if self._is_loaded:
+    def load(self, name: str = "") -> bool:
+        """Read what was saved under this name, or last by any kit that was closed or killed; whether it could be."""
+        if self._is_loaded and not name:
             return bool(self.listing)
         self._is_loaded = True
-        with suppress(OSError, ValueError, EOFError, TypeError):
-            with open(os.path.join(self._state.path, FOLDER, _FILE), "rb") as file:
-                checksum, saved_bytes = file.read(_CHECKSUM), file.read()
-            if checksum != _check(saved_bytes):  # damaged bytes may end the interpreter
-                return False
-            version, *saved = marshal.loads(saved_bytes)
-            if version == _VERSION:
-                self._is_saved = True
-                self.listing, self._sources, self._attributes, pending, self._indexes, linked = saved
-                self._pending, self._linked = set(pending), set(linked)
-        return bool(self.listing)
+        for one in [name] if name else self._saved_last():
+            with suppress(OSError, ValueError, EOFError, TypeError):
+                with open(os.path.join(self._state.path, FOLDER, one), "rb") as file:
+                    checksum, saved_bytes = file.read(_CHECKSUM), file.read()
+                if checksum != _check(saved_bytes):  # damaged bytes may end the interpreter
+                    continue
+                version, *saved = marshal.loads(saved_bytes)
+                if version == _VERSION:
+                    self._is_saved = self._has_file = self._own_file(one)
+                    self.listing, self._sources, self._attributes, pending, self._indexes, linked, self.log_size = saved
+                    self._pending, self._linked = set(pending), set(linked)
+                    return bool(self.listing)
+        if name:
+            self.listing = {}
+        return False
 
-    def close(self) -> None:
+    def _own_file(self, name: str) -> bool:
+        """Let what was saved by another kit have our name too, so that it is not saved again."""
+        folder = self._state.folder(FOLDER)
+        with suppress(OSError):
+            os.link(name, self.name, src_dir_fd=folder, dst_dir_fd=folder)
+            return True
+        return False
+
+    def _saved_last(self) -> list[str]:
+        """The names of what was saved, the newest first; those of killed kits are dropped, but for the newest."""
+        try:
+            with os.scandir(os.path.join(self._state.path, FOLDER)) as found:
+                saved = {one.name: one.stat().st_mtime_ns for one in found if one.name.startswith(_FILE)}
+        except OSError:
+            return []
+        newest = sorted(saved, key=saved.__getitem__, reverse=True)
+        for name in newest[1:]:
+            if name != _FILE and not is_running(name.rpartition("-")[2]):
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=self._state.folder(FOLDER))
+        return newest
+
+    def close(self, *, keep: bool = False) -> None:
+        """Close what is open. `keep`: what was saved keeps its name, for changes that are not recorded yet."""
         self.leave()
         for one in self._listers:
             one.close()
+        if self._has_file and not keep:
+            with suppress(OSError):
+                os.rename(
+                    self.name, _FILE, src_dir_fd=self._state.folder(FOLDER), dst_dir_fd=self._state.folder(FOLDER)
+                )
 
     def _save(self) -> None:
-        more = list(self._pending), self._indexes, list(self._linked)
+        more = list(self._pending), self._indexes, list(self._linked), self.log_size
         saved = _VERSION, self.listing, self._sources, self._attributes, *more
         data = marshal.dumps(saved)
-        self._state.put(FOLDER, _FILE, _check(data) + data)
+        self._state.put(FOLDER, self.name, _check(data) + data)
+        self._has_file = True
 
     def _take(self, changed: dict[str, Stamp | None]) -> None:
         """Look at changed files."""

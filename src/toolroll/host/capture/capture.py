@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from toolroll.host.capture.listing import (
     Listing,
     NewFiles,
     Stamp,
-    is_folder,
     keep_entries,
     split_differences,
 )
@@ -27,6 +27,8 @@ from toolroll.host.capture.steps import (
     FolderPairs,
     Pairs,
     align_states,
+    count_changes,
+    find_renamed,
     is_cache,
     is_same,
     name_changes,
@@ -39,7 +41,7 @@ from toolroll.host.files.journal.pending import TouchedPaths
 from toolroll.host.files.versions import SeenVersions, Version, digest
 from toolroll.host.runtime.process_tree import own_activity
 from toolroll.result import ToolError
-from toolroll.text.files.changes import MAX_ROWS, Change, describe_changes
+from toolroll.text.files.changes import Change, describe_changes
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -54,6 +56,7 @@ _MAX_TITLE = 500
 _TICK_S, _QUIET_S = 0.5, 2.0  # how often jobs are looked at, and after what time without a change they are recorded
 _REST = 50  # times as long as a look at the tree takes there is none
 _OTHERS = "other programs"
+_PATIENCE_S = 5.0  # of a kit that is closed while calls of others change what its commands have changed
 _SETTLE_S = 0.05  # after which another change of a file shows in its times
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -85,7 +88,7 @@ class Capture:
         self._size = 0  # of the journal, at the time of the baseline
         self._own = set[int]()  # the entries that were made here
         self._left: Writer | None = None  # whose changes are not all recorded, for calls of ours changed the same paths
-        self._before_calls: dict[str, PathState | None] = {}  # what stood where the baseline has nothing
+        self._before_calls: dict[str, PathState | None] = {}  # what stood at paths that calls are changing
         journal.catch_up = self.flush
 
     def _make_baseline(self, *own: Any) -> TreeBaseline:
@@ -138,7 +141,7 @@ class Capture:
                 else:
                     self._baseline.keep_pending()
                 self._refs.take_moved()
-                about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._size)
+                about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._baseline.name)
                 writer.record = hold_record(self._state, about)
             except (OSError, ToolError) as error:
                 writer.note = f"Its changes cannot be undone: {_describe(error)}."
@@ -157,9 +160,19 @@ class Capture:
                 writer.note = f"What it changed could not be recorded: {_describe(error)}."
             finally:
                 self._writers.remove(writer)
-                if writer.record is not None:
-                    drop_record(self._state, writer.record)
+                self._drop_record(writer)
                 self._keep_later()
+
+    def _drop_record(self, writer: Writer | None) -> None:
+        """Remove the record of a command that has ended and whose changes are all in the journal."""
+        if writer is not None and writer is not self._left and writer not in self._writers and writer.record:
+            drop_record(self._state, writer.record)
+            writer.record = None
+
+    def _leave(self, writer: Writer | None) -> None:
+        """Note whose changes are not all recorded; None if they are."""
+        before, self._left = self._left, writer
+        self._drop_record(before)
 
     def _keep_later(self) -> None:
         """Keep the contents of many new files beside what else is done, before the next command waits for it."""
@@ -228,10 +241,10 @@ class Capture:
         for left in left_records(self._state):
             title = f"what {left.title!r} changed" if left is not None else "what a command changed"
             try:
-                if left is None or not self._baseline.load():
+                if left is None or not self._baseline.load(left.baseline):
                     unknown.append(f"{title} before it was killed (its record is damaged)")
                     continue
-                self._size = left.log_size
+                self._size, self._own = self._baseline.log_size, set()
                 self._flush(Writer(left.tool, left.session, left.message, left.title))
             except (OSError, ToolError) as error:
                 unknown.append(f"{title} before it was killed ({_describe(error)})")
@@ -240,7 +253,14 @@ class Capture:
     def close(self) -> None:
         self._closed.set()
         with self._lock:
-            self._baseline.close()
+            end = time.monotonic() + _PATIENCE_S
+            while self._left is not None and time.monotonic() < end:  # another process changes the same paths
+                with suppress(OSError, ToolError):
+                    self._flush(self._left)
+                time.sleep(_SETTLE_S if self._left else 0)
+            if (left := self._left) is not None and left.record is not None:
+                os.close(left.record.fd)  # the next start records what it finds
+            self._baseline.close(keep=left is not None)
 
     def _flush(self, writer: Writer) -> None:
         """Record what has changed since the baseline as done by this writer, and make the baseline current.
@@ -257,36 +277,42 @@ class Capture:
         left = {path for path in found if path in touched}
         found = {path: stamps for path, stamps in found.items() if path not in left}
         if found and not (new_files or moved or left) and all(map(is_cache, found)):
-            self._left = None
+            self._leave(None)
             return self._advance(now, found, size)
-        if not (found or new_files or folders or moved or left):
-            self._size, self._left = size, None
-            return None
         end = log.size()
-        ours = self._ours(found.keys() | folders.keys(), end)
+        every = self._ours(end)
+        gone = (path for path, state in every.items() if state is not None and path not in left and path not in found)
+        found |= {path: (None, None) for path in gone if path not in touched and self._is_gone(path, now)}
+        if not (found or new_files or folders or moved or left):
+            self._size, self._before_calls = size, {}
+            return self._leave(None)
+        ours = {path: state for path, state in every.items() if path in found or path in folders}
         pairs, kept = self._compare(found, ours, now, left)
         pairs |= {path: pair for path, pair in folders.items() if path not in ours and not is_same(*pair, exact=True)}
-        renamed = dict(self._find_renamed(found, now))
+        renamed = dict(find_renamed(found, now, self._baseline.is_whole))
         self._note_seen(found, pairs)
 
         def make() -> JournalEntry | None:
-            if log.size() != end:
-                late = TouchedPaths(change for entry in log.entries_from(end) for change in entry.changes)
-                left.update(path for path in pairs if path in late)
-            late = TouchedPaths(log.pending.under_way())
-            left.update(path for path in pairs if path in late)
-            for path in left:
-                pairs.pop(path, None)
+            self._leave_late(left, pairs, end)
             return self._entry(writer, pairs, renamed, folders, new_files, moved, by_others=is_by_others)
 
-        if pairs or new_files or moved:
-            entry = log.append_made(make)
-            if entry is not None:
-                self._own.add(entry.number)
+        if (pairs or new_files or moved) and (entry := log.append_made(make)) is not None:
+            self._own.add(entry.number)
         found = {path: stamps for path, stamps in found.items() if path not in left}
         self._advance(keep_entries(self._baseline.listing, now, left), found, size, kept, new_files)
-        self._left = writer if left else None
-        return None
+        self._before_calls = {path: every[path] for path in left & every.keys()}
+        return self._leave(writer if left else None)
+
+    def _leave_late(self, left: set[str], pairs: dict[str, Any], end: int) -> None:
+        """Leave out of an entry what calls of ours change, or have changed since the log had this size."""
+        log = self._journal.log
+        steps = log.pending.under_way()
+        if log.size() != end:
+            steps += (change for entry in log.entries_from(end) for change in entry.changes)
+        late = TouchedPaths(steps)
+        left.update(path for path in pairs if path in late)
+        for path in left:
+            pairs.pop(path, None)
 
     def _entry(
         self,
@@ -303,7 +329,7 @@ class Capture:
         if not (pairs or new_files or moved):
             return None
         renamed = {new: old for new, old in renamed.items() if new in pairs and old in pairs}
-        rows = name_changes(pairs, renamed, self._counts(pairs), new_files)
+        rows = name_changes(pairs, renamed, count_changes(pairs, self._blobs), new_files)
         note = {**self._note(writer, rows, by_others=by_others), **moved}
         if not (new_files or moved) and all(map(is_cache, pairs)):
             return None
@@ -357,20 +383,20 @@ class Capture:
         """Take over a listing that was made when the log had this size."""
         self._baseline.advance(now, found, kept or {}, new_files or {})
         self._baseline.leave()
-        self._size = size
-        for path in found:
-            self._before_calls.pop(path, None)
+        self._size, self._before_calls = size, {}
 
     def _update(self) -> None:
         """Make the baseline current while no command runs; what calls of ours are changing stays as it was."""
-        self._size, steps = self._journal.log.look()
+        size, steps = self._journal.log.look()
 
         def look() -> TouchedPaths:
             steps.extend(self._journal.log.pending.under_way())
             return TouchedPaths(steps)
 
-        self._baseline.update(look)
-        self._before_calls = {}
+        self._baseline.update(size, look)
+        touched = TouchedPaths(steps)
+        every = self._ours(self._journal.log.size()) if touched else {}
+        self._size, self._before_calls = size, {path: state for path, state in every.items() if path in touched}
         for step in steps:
             if step.source is None and self._baseline.stamp(step.path) is None:
                 self._before_calls.setdefault(step.path, step.before)
@@ -394,9 +420,15 @@ class Capture:
             writer.note = f"Commands that ran at the same time may have changed some of it: {'; '.join(others)}."
         return {"command": writer.title, **({"meanwhile": others} if others else {})}
 
-    def _ours(self, found: Collection[str], end: int) -> dict[str, PathState | None]:
-        """What calls of ours have left at these paths since the baseline, up to a size of the log."""
-        left = {path: state for path, state in self._before_calls.items() if path in found}
+    def _is_gone(self, path: str, now: Listing) -> bool:
+        """Whether what was made here since the baseline, by another writer, is gone again."""
+        folder, slash, name = path.rpartition("/")
+        known = self._baseline.stamp(path) or now.get(folder + slash, {}).get(name)
+        return known is None and self._baseline.is_gone(path)
+
+    def _ours(self, end: int) -> dict[str, PathState | None]:
+        """What other writers have left at paths since the baseline, up to a size of the log."""
+        left = dict(self._before_calls)
         if end == self._size:
             return left
         for entry in self._journal.log.entries_from(self._size):
@@ -407,7 +439,7 @@ class Capture:
                 left[change.path] = change.after
                 if change.source is not None:
                     left[change.source] = None
-        return {path: state for path, state in left.items() if path in found}
+        return left
 
     def _after(
         self, path: str, stamp: Stamp | None, now: Listing, kept: dict[str, str], contents: dict[str, bytes]
@@ -429,36 +461,6 @@ class Capture:
         kept[path] = name = digest(data).hex()
         contents[name] = data
         return PathState("file", mode, name, stamp[3], attributes)
-
-    def _find_renamed(self, found: Differences, now: Listing) -> Iterator[tuple[str, str]]:
-        """The new and old paths of files, and of folders taken as a whole, that have another name now."""
-        gone = {
-            (old[1:4], stat.S_IFMT(old[0])): path
-            for path, (old, new) in found.items()
-            if old is not None and new is None and (not is_folder(old) or self._baseline.is_whole(path))
-        }
-        if not gone:
-            return
-        for path, (old, new) in found.items():
-            if old is None and new is not None and not (is_folder(new) and f"{path}/" in now):
-                origin = gone.get((new[1:4], stat.S_IFMT(new[0])))
-                if origin is not None:
-                    yield path, origin
-
-    def _counts(self, pairs: Pairs) -> dict[str, Change]:
-        """The rows of files whose contents are there to be compared, of the first ones."""
-        found: dict[str, Change] = {}
-        for path, states in sorted(pairs.items()):
-            if len(found) >= MAX_ROWS:
-                break
-            if any(one is not None and (one.kind != "file" or one.is_lost) for one in states):
-                continue
-            if states[0] and states[1] and states[0].content == states[1].content:
-                continue
-            with suppress(ToolError):
-                before, after = (None if one is None else self._blobs.content(one.content) for one in states)
-                found[path] = Change.of_contents(path, before, after)
-        return found
 
     def _note_seen(self, found: Differences, pairs: Pairs) -> None:
         """What the session's own command changed counts as seen, where it had seen the file as it was before."""

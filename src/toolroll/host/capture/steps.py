@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from toolroll.host.capture.listing import CACHES
+from toolroll.host.capture.listing import CACHES, Differences, Listing, is_folder
 from toolroll.host.files.journal.entry import NewFiles, PathChange, PathState
 from toolroll.host.files.journal.restore import is_same_state
 from toolroll.policy.paths import folders_above
-from toolroll.text.files.changes import Change
+from toolroll.result import ToolError
+from toolroll.text.files.changes import MAX_ROWS, Change
+
+if TYPE_CHECKING:
+    from toolroll.host.files.journal.contents import Blobs
 
 Pairs = Mapping[str, tuple[PathState | None, PathState | None]]
 """By path: what stood there before and what does now."""
@@ -119,3 +125,33 @@ def is_same(before: PathState | None, after: PathState | None, *, exact: bool) -
     if before is None or after is None or not exact:
         return is_same_state(after, before)
     return replace(before, mtime_ns=0, names=()) == replace(after, mtime_ns=0, names=())
+
+
+def find_renamed(found: Differences, now: Listing, is_whole: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """The new and old paths of files, and of folders taken as a whole, that have another name now."""
+    gone = {
+        (old[1:4], stat.S_IFMT(old[0])): path
+        for path, (old, new) in found.items()
+        if old is not None and new is None and (not is_folder(old) or is_whole(path))
+    }
+    for path, (old, new) in found.items() if gone else ():
+        if old is None and new is not None and not (is_folder(new) and f"{path}/" in now):
+            origin = gone.get((new[1:4], stat.S_IFMT(new[0])))
+            if origin is not None:
+                yield path, origin
+
+
+def count_changes(pairs: Pairs, blobs: Blobs) -> dict[str, Change]:
+    """The rows of files whose contents are there to be compared, of the first ones."""
+    found: dict[str, Change] = {}
+    for path, states in sorted(pairs.items()):
+        if len(found) >= MAX_ROWS:
+            break
+        if any(one is not None and (one.kind != "file" or one.is_lost) for one in states):
+            continue
+        if states[0] and states[1] and states[0].content == states[1].content:
+            continue
+        with suppress(ToolError):
+            before, after = (None if one is None else blobs.content(one.content) for one in states)
+            found[path] = Change.of_contents(path, before, after)
+    return found

@@ -29,8 +29,8 @@ class WriterRecord(msgspec.Struct):
     session: str
     message: str
     title: str
-    log_size: int
-    """The bytes of the journal when it began: later entries may have its changes already."""
+    baseline: str = "baseline"
+    """The file of the baseline that its kit has saved last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,11 +122,10 @@ class Replacement:
     def put(self, check: Check | None = None) -> None:
         """Put it in its place; `check` is called at the last moment and may raise."""
         try:
-            with self._place.alone():
-                if check is not None:
-                    check()
-                with _blaming(self._place):
-                    self._draft.publish_over(self._place)
+            if check is not None:
+                check()
+            with _blaming(self._place):
+                self._draft.publish_over(self._place)
         except OSError as error:
             if error.errno != errno.EXDEV or self._stage is None:
                 raise

@@ -8,13 +8,16 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
 
 Opener = Callable[[int, str, int], int]
 """From an open folder, a relative path and flags to a descriptor; EXDEV for what leaves the folder."""
@@ -167,8 +170,9 @@ Check = Callable[[tuple[str, ...]], None]
 """Given the real components of a path; raises if nothing may be made there."""
 
 
+_PATIENCE_S = 5.0  # of a call while another one changes the workspace
+_PAUSES_S = 0.0005, 0.01  # between two tries to lock: the first one, and the longest
 _MOST_OPEN = 64  # folders that wait to be synced
-_PATIENCE, _PAUSE = 5.0, 0.001  # seconds: others hold a folder for the moment of a rename
 
 
 @dataclass(slots=True)
@@ -238,21 +242,6 @@ class PathHandle:
         with FolderSync() as folders:
             folders.add(self)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Look at the name and change it in the block: no other process does so through `alone` meanwhile."""
-        try:
-            fd = os.open(".", LIST, dir_fd=self.fd)
-        except PermissionError:  # a folder that may be written but not read cannot be locked
-            fd = None
-        try:
-            if fd is not None:
-                _lock(fd)
-            yield
-        finally:
-            if fd is not None:
-                os.close(fd)
-
     def abandon(self) -> None:
         """Remove the folders that were made, as far as they are empty, and close."""
         for parent, name in reversed(self.made):
@@ -298,19 +287,6 @@ class PathHandle:
         self.fd = fd
 
 
-def _lock(fd: int) -> None:
-    """Lock a folder, unless another process keeps it locked, or its file system has no locks."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(_PAUSE)
-        except OSError:
-            return
-
-
 class FolderSync:
     """Folders whose names are to survive a power cut: when the block ends well, each is synced once."""
 
@@ -346,3 +322,59 @@ class FolderSync:
     def _close(self) -> None:
         while self._open:
             os.close(self._open.popitem()[1])
+
+
+class WriteTurn:
+    """Locks on the root folders themselves, which hold whatever state folder a process uses, and leave no file.
+
+    Use it as a context manager: `take` may be called in the block, any number of times; the end gives it back.
+    """
+
+    def __init__(self, root: Root, find_holder: Callable[[], str] = str) -> None:
+        """`find_holder` names the call that has the turn; nothing if it is none of ours: then nobody waits for it."""
+        self._roots = sorted((root, *root.others.values()), key=lambda one: one.path)  # the outer one first
+        self._find_holder = find_holder
+        self._held: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in self._held:
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)  # a program that is just being started has the descriptor too
+            os.close(fd)
+        self._held.clear()
+
+    def take(self) -> None:
+        """Wait for the turn; ToolError if another call keeps it for long."""
+        if self._held:
+            return
+        end = time.monotonic() + _PATIENCE_S
+        for root in self._roots:
+            try:
+                fd = os.open(".", LIST, dir_fd=root.fd)
+            except OSError:  # a folder that may be written but not read cannot be locked
+                continue
+            self._held.append(fd)
+            self._lock(fd, root, end)
+
+    def _lock(self, fd: int, root: Root, end: float) -> None:
+        pause, longest = _PAUSES_S
+        while True:
+            try:
+                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(pause)
+                    pause = min(2 * pause, longest)
+                    continue
+            except OSError:  # a file system without locks
+                return None
+            if holder := self._find_holder():
+                raise ToolError(
+                    ErrorCode.CONFLICT,
+                    f"{holder} has been changing {root.path!r} for {_PATIENCE_S:.0f} seconds. Nothing was done. "
+                    "Try again when it has ended.",
+                )
+            return None

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic, python_syntax
 from toolroll.host.files.journal.entry import PathChange, check_kept
 from toolroll.host.files.journal.recorder import Recorder
-from toolroll.host.files.openat import PathHandle
+from toolroll.host.files.openat import PathHandle, WriteTurn
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
@@ -213,7 +213,7 @@ class Workspace(FileReader):
         Says where files do not parse any more, of the first ones.
         """
         for at in range(0, len(drafts), _TOGETHER):
-            with ExitStack() as held:
+            with ExitStack() as held, self._turn() if self._recorder is None else nullcontext():
                 saves = list(self._saves(drafts[at : at + _TOGETHER], held))
                 if self._recorder is not None:
                     self._recorder.about_to(*(one.step for one in saves if one.step is not None))
@@ -301,7 +301,7 @@ class Workspace(FileReader):
         digests = (version.digest if version else None, self._contents.digest(place.path, data))
         recorder = self._recorder
         sync = recorder.folders.add if recorder else PathHandle.sync
-        with recorder.writing(place, data, before, mode, digests) if recorder else nullcontext():
+        with recorder.writing(place, data, before, mode, digests) if recorder else self._turn():
             atomic.write(
                 place,
                 data,
@@ -313,6 +313,12 @@ class Workspace(FileReader):
             )
         status = place.status()
         self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding, written=True)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with WriteTurn(self.root) as turn:
+            turn.take()
+            yield
 
     def _stage(self) -> int | None:
         try:
@@ -361,7 +367,7 @@ class Workspace(FileReader):
 
     def _check_unchanged(self, place: PathHandle, version: Version | None) -> None:
         """Raise ToolError if the old file was changed meanwhile; called right before a new one takes its name."""
-        if version is not None and not self._is(place, version):
+        if not self._is(place, version) if version is not None else place.mode():
             raise modified_error(place.path)
 
     def _is(self, place: PathHandle, version: Version) -> bool:

@@ -25,6 +25,8 @@ def undo(
     if recorder is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "An undo is itself recorded: call it through the kit.")
     real = "/".join(ctx.files.key(path)) if path is not None else None
+    ctx.journal.catch_up()
+    recorder.take_turn()  # so that no other call undoes the same
     last = next((one for one in reversed(ctx.journal.entries()) if real in one.paths()), None) if once else None
     if last is not None and last.undoes:
         raise ToolError(

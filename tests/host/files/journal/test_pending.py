@@ -13,7 +13,7 @@ import pytest
 from toolroll import Kit
 from toolroll.host.files.journal.entry import PathChange, PathState
 from toolroll.host.files.journal.log import JournalLog
-from toolroll.host.files.journal.pending import PendingSteps, _is_free, _runs
+from toolroll.host.files.journal.pending import PendingSteps, _is_free, is_running
 from toolroll.host.runtime.state import State
 
 
@@ -65,7 +65,7 @@ def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
 def test_whether_the_process_of_a_record_runs():
     with subprocess.Popen(["true"]) as ended:
         pass
-    assert [_runs(process) for process in (str(os.getpid()), "of an older version", str(ended.pid))] == [
+    assert [is_running(process) for process in (str(os.getpid()), "of an older version", str(ended.pid))] == [
         True,
         True,
         False,

@@ -20,6 +20,7 @@ from toolroll.host.files.journal.restore import (
     is_still,
     take_back,
 )
+from toolroll.host.files.openat import WriteTurn
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.dir_entries import open_dir
 from toolroll.host.runtime.state import State
@@ -47,8 +48,11 @@ class Journal:
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
         """Record one call. If it fails, what it did is taken back; else it becomes an entry."""
         self.catch_up()
-        with self._log.under_way(self._others) as pending:
-            recorder = Recorder(self._log, pending, self._root)
+        with (
+            WriteTurn(self._root, self._log.pending.find_holder) as turn,
+            self._log.under_way(self._others, turn.take) as pending,
+        ):
+            recorder = Recorder(self._log, pending, self._root, turn.take)
             try:
                 with recorder.folders:
                     yield recorder
@@ -160,7 +164,9 @@ class Journal:
         With `partial`, what was never kept is left alone. Returns what was undone, newest first, and the number of
         the last entry before.
         """
-        entries = self.entries()
+        self.catch_up()
+        recorder.take_turn()
+        entries = self._log.entries()
         chosen = entries_after(entries, find_point(entries, to))
         refused = self._refusals(chosen, partial=partial)
         if refused:

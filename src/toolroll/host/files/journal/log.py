@@ -155,12 +155,12 @@ class JournalLog:
                 sweep(self._state.folder("stage"), older=-1)
 
     @contextlib.contextmanager
-    def under_way(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
+    def under_way(self, others: Mapping[str, str], before: Callable[[], object] = tuple) -> Iterator[PendingSteps]:
         """A record of the steps of one call, which outlives a kill; empty when the block ends.
 
-        `others`: the further roots of the workspace, by their names.
+        `others`: the further roots of the workspace, by their names. `before` is called before the first step.
         """
-        with self.pending.begin(others) as steps:
+        with self.pending.begin(others, before) as steps:
             yield steps
 
     def _records(self) -> Iterator[_Record]:

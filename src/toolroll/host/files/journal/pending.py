@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -61,9 +61,9 @@ class PendingCalls:
         self._idle: list[str] = []
 
     @contextlib.contextmanager
-    def begin(self, others: Mapping[str, str]) -> Iterator[PendingSteps]:
+    def begin(self, others: Mapping[str, str], before: Callable[[], object]) -> Iterator[PendingSteps]:
         """A record for the steps of one call; it is kept if the call is to be taken back by a later start."""
-        steps = PendingSteps(self._state.folder(_PENDING), self._idle, others)
+        steps = PendingSteps(self._state.folder(_PENDING), self._idle, others, before)
         try:
             yield steps
         finally:
@@ -99,6 +99,18 @@ class PendingCalls:
                     found += [restore_names(step) for line in lines if (step := _decode(line)) is not None]
         return found
 
+    def find_holder(self) -> str:
+        """A call that is changing the workspace now, for a sentence; empty if there is none."""
+        if os.path.isdir(os.path.join(self._state.path, _PENDING)):
+            folder = self._state.folder(_PENDING)
+            with reopen(folder) as listed, os.scandir(listed) as found:
+                for one in found:
+                    with contextlib.suppress(FileNotFoundError):
+                        process = one.name.rpartition("-")[2]
+                        if one.stat().st_size and is_running(process):
+                            return f"Another call (process {process})"
+        return ""
+
     def forget(self, name: str) -> None:
         """Drop the record of a call that was killed, once it is dealt with."""
         with contextlib.suppress(FileNotFoundError):
@@ -117,10 +129,11 @@ class PendingSteps:
     empty and idle until another call needs one, unless a search for killed calls removes it.
     """
 
-    def __init__(self, folder: int, idle: list[str], others: Mapping[str, str]) -> None:
+    def __init__(self, folder: int, idle: list[str], others: Mapping[str, str], before: Callable[[], object]) -> None:
         self._folder = folder
         self._idle = idle
         self._others = others
+        self._before_first = before
         self._name = ""
         self._fd: int | None = None
         self.id = ""
@@ -132,6 +145,7 @@ class PendingSteps:
         """Write down steps that are going to be taken."""
         lines: list[object] = [store_names(step) for step in steps]
         if self._fd is None:
+            self._before_first()
             self._fd, self.id = self._opened(), os.urandom(8).hex()
             lines.insert(0, {_OTHERS: self._others, _ID: self.id})
         rest = memoryview(_lines(lines))
@@ -198,12 +212,13 @@ def _lock_dead(fd: int, name: str) -> None:
         try:
             return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > end or _runs(name.rpartition("-")[2]):
+            if time.monotonic() > end or is_running(name.rpartition("-")[2]):
                 raise
             time.sleep(0.01)
 
 
-def _runs(process: str) -> bool:
+def is_running(process: str) -> bool:
+    """Whether there is a process with this number, as far as can be told."""
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:

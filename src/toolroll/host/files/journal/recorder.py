@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -31,10 +31,14 @@ from toolroll.result import ToolError
 class Recorder:
     """Records what a call does to the names and contents of the workspace."""
 
-    def __init__(self, log: JournalLog, pending: PendingSteps, root: Root) -> None:
+    def __init__(
+        self, log: JournalLog, pending: PendingSteps, root: Root, take_turn: Callable[[], object] = tuple
+    ) -> None:
         self._log = log
         self._pending = pending
         self._root = root
+        self.take_turn = take_turn
+        """Keeps other calls from changing the workspace until this one has ended; the first step does it too."""
         self.folders = FolderSync()
         self.held = log.hold()
         self.changes: list[PathChange] = []
@@ -120,6 +124,7 @@ class Recorder:
 
     def removing(self, fd: int, name: str, path: str) -> AbstractContextManager[None]:
         """Around the removal of one file, link or empty folder."""
+        self.take_turn()
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
@@ -140,6 +145,7 @@ class Recorder:
 
     def moving(self, old: PathHandle, new: PathHandle) -> AbstractContextManager[None]:
         """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
+        self.take_turn()
         state, _ = look(old.fd, old.name)
         return self._taking(PathChange(new.path, None, state, source=old.path))
 
@@ -178,6 +184,7 @@ class Recorder:
 
     def _kept(self, place: PathHandle, data: bytes | None, known: bytes | None) -> PathState | None:
         if data is None:
+            self.take_turn()
             state, data = look(place.fd, place.name)
             if data is not None:
                 self._log.blobs.keep(data)
