@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -15,7 +15,7 @@ from toolroll.dialect import Entry, Relay, View
 from toolroll.executor import ASIDE
 from toolroll.policy.effects import Effect
 from toolroll.registry import modules_in
-from toolroll.result import ErrorCode, Fault, Result
+from toolroll.result import MAX_WHOLE_CHARS, ErrorCode, Fault, Result
 from toolroll.schema import Field
 from toolroll.tool import Tool, tool
 
@@ -29,7 +29,6 @@ Choice = Literal["all", "core", "lazy"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 FIND, CALL, CALL_READ = "find_tools", "call_tool", "call_read_tool"
 META_TOOLS = (FIND, CALL, CALL_READ)
-_MAX_RESULT_CHARS = 16 << 20  # that a program gets at once
 _CALLS = f"Call a tool not shown here, as {FIND} describes it."
 _READS = f"{CALL} for tools that only read."
 _NAME_COUNTS = 3.0  # times as much as a word of the description
@@ -175,8 +174,9 @@ class Catalogue:
 
 _CODE_MODE = """
 In the code, `tools.NAME(...)` calls another tool. One program can loop, filter and combine, and print only what you \
-need. A call returns the data of its result, as text when printed, or raises ToolError (`code`, `message`). It is \
-authorised like any other call, and its time counts toward `timeout`."""
+need. A call returns the data of its result, as text when printed, or raises ToolError (`code`, `message`). Threads \
+and `await asyncio.gather(...)` make calls side by side. The value of the last line is shown, and names stay for the \
+next program."""
 _MORE_TOOLS = "More tools, which print(tools.find_tools(query)) describes: "
 
 
@@ -188,7 +188,8 @@ class CodeView(View):
     def __init__(self, tool: Tool, entries: Callable[[], Iterable[Entry]]) -> None:
         """`entries`: those that may be called now."""
         self._entries = entries
-        super().__init__(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        shown = (one.name for one in tool.parameters if one.shown or one.name == "fresh")
+        super().__init__(tool.name, tool, {name: name for name in shown})
 
     @property
     def description(self) -> str:
@@ -223,29 +224,15 @@ def call_from_program(
 ) -> Result:
     """Carry out a call that a program makes of this entry; positional arguments are in the order of its schema.
 
-    The data that it gets is whole, or the call is an error.
+    The data that it gets is whole, or the call is an error; so is the text.
     """
     try:
         given = request.named if entry is None else request.arguments(entry.schema["properties"])
     except ValueError as error:
         return Result("error", str(error), error=Fault(ErrorCode.VALIDATION, str(error)))
-    limits = ctx.call.limits
-    ctx.call.limits = replace(limits, output_chars=max(_MAX_RESULT_CHARS, limits.output_chars))
-    return _check_whole(call(request.name, given, ctx), given)
-
-
-def _check_whole(result: Result, given: Mapping[str, Any]) -> Result:
-    """The result, or the error for one whose data is a part: nobody reads a note in a program."""
-    data = result.data if isinstance(result.data, dict) else {}
-    handle = result.meta.get("spill") or data.get("spill") or ""
-    shortened = result.meta.get("truncated") or handle or data.get("truncated")
-    if result.ok and shortened and not given.keys() & {"limit", "most", "end"}:
-        rest = f" All of it is kept as {handle!r}." if handle else ""
-        text = f"The result has more than {_MAX_RESULT_CHARS} characters. Ask for less at once.{rest}"
-        return Result("error", text, error=Fault(ErrorCode.TOO_LARGE, text))
-    if result.status == "partial" and not (data.get("looked") or {}).get("failed"):
-        text = f"The answer is a part of the whole: {result.text.rpartition(chr(10))[2]}"
-        return Result("error", text, error=Fault(ErrorCode.TIMEOUT, text))
+    ctx.call.limits, ctx.call.is_whole = ctx.call.limits.for_whole_data(MAX_WHOLE_CHARS), True
+    result = call(request.name, given, ctx)
+    result.meta["only_reads"] = entry is not None and entry.effects in Effect.READ
     return result
 
 

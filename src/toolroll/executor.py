@@ -20,12 +20,21 @@ from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.policy.rules import MODES
-from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error, next_step
+from toolroll.result import (
+    ErrorCode,
+    Fault,
+    Result,
+    Suggestion,
+    ToolError,
+    as_tool_error,
+    check_whole,
+    next_step,
+)
 from toolroll.schema.check import parse_arguments
 from toolroll.steps import Authorization, Hooks, Observer, Proceed, Record, Step, build_chain
 from toolroll.text import names
 from toolroll.text.truncate import bound as cut
-from toolroll.tool import describe_fault
+from toolroll.tool import WHOLE, describe_fault
 from toolroll.wording import DialectWording
 
 Arguments = Mapping[str, Any] | str | None
@@ -216,13 +225,14 @@ class Executor:
                 call.arguments, _ = entry.checker.check(changed, call.name)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
-            if call.is_inner:
-                bound = {**_unbounded(view, bound), **bound}
+            is_bounded = not WHOLE.keys().isdisjoint(bound)
+            bound = {**view.tool.unbounded(), **bound} if call.is_whole else bound
             if view.may_stand_for_another(bound) and (meant := self._read_command(view, bound, ctx)):
                 return self._run_meant(meant, coerced, ctx)
             ctx.secrets.notice_paths(map(ctx.files.key, view.tool.paths_in(bound)))
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
             ctx.secrets.notice_result(view.effects)
+            result = check_whole(result, self._spill.keep, is_bounded=is_bounded) if call.is_whole else result
         except CallChangedError as changed:
             ctx.files = files
             return self._run_changed(changed.arguments, ctx)
@@ -342,15 +352,18 @@ class Executor:
         whole = result.meta.pop("whole", None)
         shorter = result.meta.pop("shorter", None)
         if shorter is not None and len(result.text) > most_chars:
-            return _shorten(result, most_chars, *shorter)
+            data = result.data
+            _shorten(result, most_chars, *shorter)
+            result.data = data if call.is_whole else result.data
+            return
         if whole is None and len(result.text) <= most_chars:
-            return None
+            return
         shown = cut(result.text, most_chars, self._keep if result.ok else "middle")
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
         note = self._wording(call.tools).message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
-        return None
+        return
 
 
 def _shorten(result: Result, most_chars: int, framed: int, render_less: Callable[[int], Result]) -> None:
@@ -393,15 +406,6 @@ def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Sugge
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
-
-
-_WHOLE = {"limit": 1 << 40, "most": 16 << 20}  # parameters that bound what a model is shown, by entries or characters
-
-
-def _unbounded(view: View, bound: Mapping[str, Any]) -> dict[str, Any]:
-    """What a program has not bounded itself it gets whole: its `Result.data` is not for a model's eyes."""
-    free = (one for one in view.tool.parameters if one.name in _WHOLE and "maximum" not in one.schema)
-    return {one.name: _WHOLE[one.name] for one in free if one.name not in bound}
 
 
 def _swapped(value: Any, others: Mapping[str, Any]) -> Any:

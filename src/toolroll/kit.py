@@ -132,7 +132,7 @@ class Kit(ProgramCalls):
         self.policy = with_dialect(own, self.dialect.profile, None if environment is None else settings)
         self.limits = change_limits(self.dialect.profile.limits, settings.limits)
         self.session = session or os.urandom(8).hex()
-        self._audit, self._metrics = AuditLog(), Metrics()
+        self._audit, self._metrics, self._kept_names = AuditLog(), Metrics(), dict[str, tuple[str, str]]()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         entries = self._choose_entries(plugins, None if isinstance(settings.tools, str) else settings.tools)
         self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries, files, commands, knowledge)
@@ -301,6 +301,7 @@ class Kit(ProgramCalls):
         own, cwd = self._services, options.get("cwd", ".")
         token, message = options.get("token") or CancelToken(), options.get("message", "")
         progress, shown = options.get("progress", silent), options.get("tools", "")
+        whole = options.get("whole", False)
         names, limits = (options.get("id", ""), options.get("client", "")), limits_of(self.limits, options)
         return Context(
             own.files if cwd == "." else own.files.at(cwd),
@@ -316,8 +317,9 @@ class Kit(ProgramCalls):
             own.meaning,
             own.secrets,
             own.forks,
-            Call(limits, token, self.session, message, progress, own.loop, shown, *names, cwd),
+            Call(limits, token, self.session, message, progress, own.loop, shown, *names, cwd, is_whole=whole),
             call_tool=self._call_from_program if self.settings.code_mode else None,
+            kept_names=self._kept_names,
             knowledge=own.knowledge,
         )
 

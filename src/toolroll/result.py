@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+import msgspec
+
 Status = Literal["success", "error", "partial"]
+MAX_WHOLE_CHARS = 16 << 20
+"""Of a result that a program gets whole."""
 
 
 class ErrorCode(StrEnum):
@@ -182,6 +186,29 @@ class Result:
     def structured(self) -> Any:
         """What programs get: the object in which the dialect writes a result, where it has one, or `data`."""
         return self.wire if isinstance(self.wire, dict) else self.data
+
+
+def check_whole(result: Result, keep: Callable[[str], str], *, is_bounded: bool) -> Result:
+    """The result of a call whose data a program gets, or the error for a part of it: nobody reads a note there.
+
+    `is_bounded`: the program itself wants no more than a part. `keep` keeps a text and returns its handle.
+    """
+    if not result.ok:
+        return result
+    if result.data is None:  # the text is what the program works with
+        result.data = result.text
+    data = result.data if isinstance(result.data, dict) else {}
+    is_cut = (result.meta.get("truncated") or result.meta.get("spill") or data.get("truncated")) and not is_bounded
+    if is_cut or max(len(result.text), len(msgspec.json.encode(result.data, enc_hook=str))) > MAX_WHOLE_CHARS:
+        handle = result.meta.get("spill") or keep(result.text)
+        told = next((one for one in result.text[-1_000:].splitlines() if repr(handle) in one), "")
+        rest = told or f"The text of all of it is kept: `read` or `grep` {handle!r}."
+        text = f"The result has more than {MAX_WHOLE_CHARS} characters: ask for less at once. {rest}"
+        return Result("error", text, error=Fault(ErrorCode.TOO_LARGE, text, {"spill": handle}))
+    if result.status == "partial" and not (data.get("looked") or {}).get("failed"):
+        text = f"The answer is a part of the whole: {result.text.rpartition(chr(10))[2]}"
+        return Result("error", text, error=Fault(ErrorCode.TIMEOUT, text))
+    return result
 
 
 # Most specific class first. OSErrors that are in neither table (disk full, too many open files, broken

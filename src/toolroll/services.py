@@ -76,6 +76,8 @@ class CallOptions(TypedDict, total=False):
     """What the provider's answer calls it."""
     client: str
     """Who makes it, where several may: shown with live calls."""
+    whole: bool
+    """The data goes to a program: all of it, or the error TooLarge or TimeoutError. The text is as bounded as ever."""
     most_chars: int
     """Of the result's text, where whoever shows it to the model takes less than the kit's limit."""
 
@@ -388,6 +390,8 @@ def limits_of(limits: Limits, options: CallOptions) -> Limits:
         how = 'as in kit.call("read", {"path": "a.py"})'
         raise TypeError(f"{', '.join(sorted(unknown))}: no option of a call. Arguments go into one mapping, {how}.")
     most = options.get("most_chars", limits.output_chars)
+    if options.get("whole"):
+        return limits.for_whole_data(most)
     return limits if most >= limits.output_chars else replace(limits, output_chars=most)
 
 

@@ -10,11 +10,14 @@ from typing import Any, overload
 
 from toolroll.host.context import Context
 from toolroll.policy.effects import CHANGES, EVERYTHING, Effect
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import MAX_WHOLE_CHARS, ErrorCode, ToolError
 from toolroll.schema import Parameter, object_schema, parameters_of
 
 __all__ = ["Effect", "Metadata", "Tool", "tool"]
 _MAX_FAULT_CHARS = 1_000
+
+WHOLE = {"limit": 1 << 40, "max_tokens": 1 << 40, "most": MAX_WHOLE_CHARS}
+"""Parameters that bound what a model is shown, and what a program gets: the limit of a result is above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,11 @@ class Tool:
                 arguments[name] = _convert(name, value, kinds[name])
         output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
         return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
+
+    def unbounded(self) -> dict[str, Any]:
+        """The arguments with which the data is whole, for a program that does not bound it itself."""
+        free = (one.name for one in self.parameters if one.name in WHOLE and "maximum" not in one.schema)
+        return {name: WHOLE[name] for name in free}
 
     @property
     def is_ours(self) -> bool:

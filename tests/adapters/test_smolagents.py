@@ -60,3 +60,10 @@ def test_the_approver_of_the_kit_is_asked(open_kit, ws):
     kit = open_kit(policy="ask", approve=lambda request: bool(asked.append(request.name)) or True)
     ToolCallingAgent(tools=tools(kit), model=Scripted([WRITE, END])).run("go")
     assert (asked, (ws / "new.txt").exists()) == (["write"], True)
+
+
+def test_the_code_of_an_agent_gets_whole_data_and_its_eyes_a_part(kit):
+    bash = next(one for one in tools(kit) if one.name == "bash")
+    given = bash(command="seq 1 100000")
+    assert sum(map(int, given["output"].split())) == 5_000_050_000
+    assert len(str(given)) < 60_000

@@ -1,4 +1,4 @@
-"""smolagents: `ToolCallingAgent(tools=tools(kit), step_callbacks=[show_images], model=...)`.
+"""smolagents: `ToolCallingAgent(tools=tools(kit), step_callbacks=[show_images], model=...)`, or `CodeAgent`.
 
 smolagents has no approval of its own: `Kit(approve=...)` is asked.
 """
@@ -6,7 +6,7 @@ smolagents has no approval of its own: `Kit(approve=...)` is asked.
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
+from typing import Any, Self
 
 from toolroll.host.requirement import require
 
@@ -20,11 +20,36 @@ from toolroll.kit import Kit
 from toolroll.result import Image, ToolError
 
 
+class WholeData(dict[str, Any]):
+    """The whole data of a result, for the code of a `CodeAgent`; printed, the text that a model is shown."""
+
+    def __init__(self, data: dict[str, Any], text: str) -> None:
+        super().__init__(data)
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class WholeText(str):
+    """The whole text of a result that has no other data; printed, what a model is shown of it."""
+
+    shown: str
+
+    def __new__(cls, whole: str, text: str) -> Self:
+        made = super().__new__(cls, whole)
+        made.shown = text
+        return made
+
+    def __str__(self) -> str:
+        return self.shown
+
+
 class SmolagentsTool(Tool):
-    """One tool of a kit. It returns text; images wait for `show_images`. An error is raised."""
+    """One tool of a kit. It returns data that prints as text; images wait for `show_images`. An error is raised."""
 
     skip_forward_signature_validation = True
-    output_type = "string"
+    output_type = "any"
 
     def __init__(self, kit: Kit, definition: dict[str, Any]) -> None:
         super().__init__()
@@ -35,13 +60,21 @@ class SmolagentsTool(Tool):
         self.inputs = {name: _input(one, name in required) for name, one in schema["properties"].items()}
         self.images: list[Image] = []
 
-    def forward(self, **arguments: Any) -> str:
+    def forward(self, **arguments: Any) -> Any:
         given = {name: value for name, value in arguments.items() if value is not None}
-        result = self.kit.call(self.name, given)
+        result = self.kit.call(self.name, given, whole=True)
         self.images.extend(result.images)
         if result.error is not None:
             raise ToolError(result.error.code, wire_text(result))
-        return wire_text(result)
+        text = wire_text(result)
+        data = result.data
+        return (
+            WholeData(data, text)
+            if isinstance(data, dict)
+            else WholeText(data, text)
+            if isinstance(data, str)
+            else data
+        )
 
 
 def tools(kit: Kit) -> list[SmolagentsTool]:

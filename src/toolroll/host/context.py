@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
-    from toolroll.host.shell.code_calls import CallRequest, CodeCalls
+    from toolroll.host.shell.code_calls import CallRequest, CodeCalls, KeptNames
     from toolroll.host.shell.shell import Shell
     from toolroll.policy.limits import Limits
     from toolroll.result import Result
@@ -97,6 +97,8 @@ class Context:
     """Changed files that other programs run by themselves, where the call did not ask first."""
     call_tool: Callable[[CallRequest, Context], Result] | None = None
     """Carries out the calls of programs, in code mode."""
+    kept_names: KeptNames = field(default_factory=dict)
+    """What programs have left for the next ones, in code mode."""
     knowledge: KnowledgeStore | None = None
     """The documents of the program that opened the kit, in place of the library of the workspace."""
 
@@ -176,8 +178,11 @@ class Context:
         calls = CallLog(self.files.state, self.environment)
         return History(self.files, self.journal, calls, self.meaning, self.call)
 
-    def code_calls(self) -> CodeCalls | None:
-        """The tools for a program that this call runs; None where the kit is not in code mode."""
+    def code_calls(self, *, fresh: bool = False) -> CodeCalls | None:
+        """The tools for a program that this call runs; None where the kit is not in code mode.
+
+        `fresh`: without the names that earlier programs have left.
+        """
         call_tool = self.call_tool
         if call_tool is None:
             return None
@@ -187,7 +192,9 @@ class Context:
             own: dict[str, Any] = {"name": "", "arguments": {}, "changes": [], "notes": [], "is_inner": True}
             return call_tool(request, replace(self, call=replace(self.call, token=token, **own), auto_run=[]))
 
-        return CodeCalls(answer, self.limits, self.token.remaining())
+        if fresh:
+            self.kept_names.clear()
+        return CodeCalls(answer, self.limits, self.token, self.kept_names)
 
     @property
     def library(self) -> Library:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+
+from toolroll.result import MAX_WHOLE_CHARS
+
+_MAX_WHOLE_ROWS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,15 @@ class Limits:
     """A larger workspace is not copied for a fork; overlays and reflinks copy nothing."""
     code_calls: int = 1_000
     """So many calls of tools may a program of `python` make, in code mode."""
-    code_bytes: int = 64_000_000
+    code_bytes: int = 256 << 20
     """So many bytes may these calls and their results have together."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
+
+    def for_whole_data(self, output_chars: int) -> Limits:
+        """Those of a call whose data a program gets: what is for the eyes of a model bounds nothing."""
+        most = {"line_chars": MAX_WHOLE_CHARS, "search_rows": _MAX_WHOLE_ROWS, "output_chars": output_chars}
+        return replace(self, **{name: max(getattr(self, name), value) for name, value in most.items()})
 
     def __post_init__(self) -> None:
         """Refuse what would make every call wait, or fail with another error."""

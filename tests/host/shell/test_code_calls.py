@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.shell.code_calls import CallRequest, CodeCalls
 from toolroll.host.shell.code_client import VARIABLE, CallFailed, _Tools
 from toolroll.policy.limits import Limits
@@ -32,7 +33,7 @@ def channel():
     opened = []
 
     def make(answer=echo, seconds=30.0, **limits):
-        calls = CodeCalls(answer, Limits(**limits), seconds).__enter__()
+        calls = CodeCalls(answer, Limits(**limits), CancelToken(seconds), {}).__enter__()
         opened.append(calls)
         return calls, int(calls.variables("/ws")[VARIABLE].path.split()[0])
 

@@ -1,6 +1,8 @@
 """`python`: a fresh interpreter on the workspace. In code mode its programs call the other tools."""
 
 import json
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -296,7 +298,102 @@ def test_a_program_gets_whole_data(open_kit, put):
     assert too_much == "TooLarge"
 
 
-def test_a_program_that_fails_names_its_calls(open_kit):
+def test_what_is_too_much_at_once_is_read_from_its_handle(open_kit, put):
+    put({"long.txt": "x" * 5_000 + " needle\n" + "needle\n" * 20_100})
     kit = open_kit(code_mode=True)
-    failed = kit.call("python", {"code": 'tools.write("done.txt", "1")\n1 / 0'})
-    assert "Until then it had called: write (1)." in failed.text
+    rows = kit.call("grep", {"pattern": "needle"}, whole=True)
+    assert (len(rows.data["rows"]), max(len(one["text"]) for one in rows.data["rows"])) == (20_101, 5_007)
+    assert len(rows.text) < 60_000, "the text is for the eyes of a model"
+    code = """
+import re
+try:
+    tools.bash("yes 1234567 | head -c 20000000")
+except ToolError as error:
+    handle = re.search("spill:[0-9a-f]+", error.message)[0]
+tools.read(handle, offset=2_000_000, limit=1)["content"]"""
+    assert run(kit, code).text == "1234567"
+    assert kit.call("bash", {"command": "yes | head -c 20000000"}, whole=True).error.code == "TooLarge"
+
+
+def test_a_program_that_fails_names_its_calls(open_kit, ws):
+    kit = open_kit(code_mode=True)
+    failed = run(kit, 'tools.write("done.txt", "1")\ntools.ls()\n1 / 0')
+    assert "Until then it had called: write 'done.txt', 1 call that only read." in failed.text
+    assert 'File "<code>", line 3, in <module>\n    1 / 0\n' in failed.text
+    assert "<tools>" not in run(kit, "tools.read('missing')").text
+    late = run(kit, "tools.edit('done.txt', '1', '2')\ntools.bash('sleep 60')", timeout=1)
+    assert late.error.code == "TimeoutError"
+    assert "Until then it had called: edit 'done.txt', bash 'sleep 60' (" in late.text
+    assert (ws / "done.txt").read_text() == "2"
+
+
+AWAITED = """
+import asyncio
+paths = ["a.txt", "b.txt"]
+async def size(path):
+    return (await tools.stat(path))["size"]
+tasks = [tools.read(path) for path in paths]
+more = []
+for path in paths:
+    more.append(asyncio.create_task(tools.read(path)))
+first, *_ = await asyncio.gather(*tasks)
+[(await tools["stat"]("a.txt"))["size"], first["content"], len(await asyncio.gather(*more)),
+ await asyncio.gather(*map(size, paths)), await asyncio.wait_for(tools.ls(), 20) == tools.ls()]"""
+
+
+def test_a_program_awaits_its_calls(code_kit, put):
+    put({"a.txt": "1\n", "b.txt": "22\n"})
+    assert run(code_kit, AWAITED).text == "[2, '1', 2, [2, 3], True]"
+
+
+@pytest.mark.parametrize("made", ["await asyncio.gather(*(tools.meet() for _ in range(4)))", "pool(4)"])
+def test_calls_are_made_side_by_side(code_kit, made):
+    barrier = threading.Barrier(4)
+
+    @tool(Effect.NONE)
+    def meet() -> bool:
+        """Return when four calls are here."""
+        return barrier.wait(30) >= 0
+
+    code_kit.register(meet)
+    code = "import asyncio\nfrom concurrent.futures import ThreadPoolExecutor\ndef pool(n):\n    with ThreadPoolExecutor(n) as threads:\n        return list(threads.map(lambda _: tools.meet(), range(n)))\n"
+    assert run(code_kit, code + made).text == "[True, True, True, True]"
+
+
+def test_names_stay_for_the_next_program(code_kit, put):
+    put({"a.txt": "1\n"})
+    code = """
+import collections as c, json
+from os.path import join
+LEAST = 2
+def least(n):
+    return max(n, LEAST)
+class Pair(c.namedtuple("Pair", "a b")):
+    def total(self): return least(self.a + self.b)
+pairs, read, file, gone = [Pair(0, 1)], tools.read("a.txt"), open("a.txt"), 1
+"""
+    assert run(code_kit, code).text == "(no output)"
+    assert run(
+        code_kit, "del gone\nprint(pairs[0].total(), json.dumps(LEAST), join('a', 'b'), read)"
+    ).text.splitlines() == ["2 2 a/b 1\t1"]
+    lost = run(code_kit, "file").text
+    assert "NameError" in lost
+    assert "'file', which could not be kept: TextIOWrapper" in lost
+    assert "NameError" in run(code_kit, "gone").text
+    assert "NameError" in run(code_kit, "LEAST", fresh=True).text
+
+
+def test_the_clock_stops_while_a_person_is_asked(open_kit):
+    def approve(_request):
+        time.sleep(1.5)
+        return False
+
+    kit = open_kit(code_mode=True, approve=approve)
+    code = "try:\n    tools.bash('git push origin HEAD')\nexcept ToolError as error:\n    print(error.code)"
+    assert run(kit, code, timeout=1).text == "PermissionDenied"
+
+
+def test_pictures_that_are_printed_are_shown(code_kit, ws):
+    (ws / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    shown = run(code_kit, "one = tools.read('a.png')\nprint(one)\nprint(one)\nother = tools.read('a.png')")
+    assert [image.mime for image in shown.images] == ["image/png"]

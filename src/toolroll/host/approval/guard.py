@@ -22,6 +22,7 @@ from toolroll.host.approval.request import (
     ParallelApprover,
     Refusal,
 )
+from toolroll.host.runtime.cancellation import asking_person
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import Policy, has_paths, judge, judge_path
@@ -205,7 +206,8 @@ class Guard:
             _check_length(request)
             try:
                 # A copy, so that the approver cannot change what runs.
-                answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments)), guard=self))
+                with asking_person():
+                    answer = approve(replace(request, arguments=copy.deepcopy(dict(request.arguments)), guard=self))
             except CannotAskError as error:
                 return Consent.NOT_ASKED, str(error).rstrip(".")
             except (EOFError, OSError) as error:

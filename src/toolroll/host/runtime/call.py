@@ -45,4 +45,5 @@ class Call:
     notes: list[str] = field(default_factory=list)  # what is to be said about these changes
     is_relayed: bool = False  # it came by a tool that calls others
     is_inner: bool = False  # a program that `python` runs has made it
+    is_whole: bool = False  # its data goes to a program, which gets all of it or an error
     is_compared: bool = False  # it runs in a fork, which is compared with its base: its commands need no capture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.host.search.query import GrepResult, GrepRow, Query, Scope
 from toolroll.policy.limits import Limits
@@ -41,6 +41,7 @@ class Matches:
     status: Status = "success"
     more: Suggestion | None = None
     whole: Callable[[], str] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
     form: Literal["numbered", "bare"] = "numbered"
 
     def located(self) -> str:
@@ -180,6 +181,7 @@ def report(found: GrepResult, window: RowWindow, query: Query, scope: Scope, lim
         status="success" if found.complete or found.stopped == "limit" else "partial",
         more=None if found.rows else _search_elsewhere(found, query, scope),
         whole=partial(format_rows, names.show_names(found.rows), window.output) if cut else None,
+        meta={"truncated": True} if found.stopped == "rows" else {},
         form="numbered" if window.numbers else "bare",
     )
 

@@ -19,6 +19,7 @@ from toolroll.host.search.search import Search, Wanted, find_deadline
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.policy.limits import Limits
     from toolroll.text.search import globs
 
 _NO_RULES = ignore.IgnoreRules(())
@@ -103,8 +104,8 @@ class OpsSearch(Search):
 
     _root: OpsRoot
 
-    def of(self, root: Root, path: str) -> tuple[Search, str]:
-        return (self, path) if root is self._root else super().of(root, path)
+    def of(self, root: Root, path: str, limits: Limits | None = None) -> tuple[Search, str]:
+        return (self, path) if root is self._root else super().of(root, path, limits)
 
     @contextmanager
     def _open_root(self, scope: Scope, token: CancelToken | None, *, folder: bool = False) -> Iterator[SearchRoot]:

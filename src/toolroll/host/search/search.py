@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import stat
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from toolroll.host.files import ignore
 from toolroll.host.files.openat import PATH
@@ -82,11 +83,16 @@ class Search:
         self._program = program
         self._engine: CountingEngine | None = None
 
-    def of(self, root: Root, path: str) -> tuple[Search, str]:
-        """The search beneath a root, this one or another with the same settings, and the path there."""
+    def of(self, root: Root, path: str, limits: Limits | None = None) -> tuple[Search, str]:
+        """The search beneath a root, this one or another with the same settings or other limits, and the path there."""
         if root is self._root:
-            return self, path
-        return Search(root, limits=self._limits, launcher=self._launcher, program=self._program), path
+            return (self, path) if limits in (None, self._limits) else (self._within(limits), path)
+        return Search(root, limits=limits or self._limits, launcher=self._launcher, program=self._program), path
+
+    def _within(self, limits: Limits | None) -> Self:
+        other = copy.copy(self)
+        other._limits = limits or self._limits
+        return other
 
     def engine(self) -> CountingEngine:
         """The engine of this machine: ripgrep, or Python."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
+    from toolroll.policy.limits import Limits
 
 _EVERYWHERE = Scope()
 
@@ -37,10 +37,10 @@ class SearchGroup(Search):
         self._others = others
         self._every = False
 
-    def of(self, root: Root, path: str) -> tuple[Search, str]:
+    def of(self, root: Root, path: str, limits: Limits | None = None) -> tuple[Search, str]:
         if root is not self._group or root.text(path) != ".":
-            return super().of(root, path)
-        every = copy.copy(self)
+            return super().of(root, path, limits)
+        every = self._within(limits)
         every._every = True
         return every, path
 

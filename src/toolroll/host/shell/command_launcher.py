@@ -240,9 +240,8 @@ class CommandLauncher:
         **streams: Any,
     ) -> StartedCommand:
         """Start a program while this is `held`; `extra` goes into its environment, as does what earlier commands have
-        `exported` (None: unset). `watch` records what it changes; `programs` are all that it may execute, if there are
-        any; `streams` are options of `supervisor.start`.
-        """
+        `exported` (None: unset). `watch` records what it changes; `programs` are all that it may execute, if any;
+        `streams` are options of `supervisor.start`, and the `clock` that stops the time."""
         from toolroll.host.shell import supervisor
 
         sandbox, watched = self.sandbox(confined=confined), self._watch(writes, watch)
@@ -254,7 +253,8 @@ class CommandLauncher:
             env, given = environment.combine(first, exported or {}, extra or {}), {**first, **(extra or {})}
             # No export makes more readable.
             access = rights.limit(self._access(given, self.temp(), writes, watched.guarded), programs)
-            bounds, how = supervisor.ResourceLimits(seconds, *self._bounds), {**streams, "after": watched.end}
+            bounds = supervisor.ResourceLimits(seconds, *self._bounds, streams.pop("clock", None))
+            how = {**streams, "after": watched.end}
             running = supervisor.start(
                 argv, sandbox=sandbox, access=access, cwd=folder, env=env, bounds=bounds, spill=self._spill, **how
             )

@@ -10,7 +10,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.shell.interpreter import name_python
 from toolroll.host.shell.output import FILE_BYTES
 from toolroll.policy import programs
-from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.result import ErrorCode, Image, Suggestion, ToolError
 from toolroll.text.terminal import clean, is_binary
 from toolroll.text.truncate import Keep, bound
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolroll.text.files.changes import Change
 
 On = Literal["say", "raise"]
+MODEL_CHARS = 30_000
+"""Of the output of a command, so many are shown to a model."""
 _MAX_NOTE_CHARS = 200  # that names the handle of what was cut
 
 _ENDINGS = {
@@ -123,11 +125,15 @@ class CommandResult:
     end: int
     missing: str | None
     """A program that was not found."""
+    spill: str | None
+    """The handle of the whole output, where it is longer than a model is shown."""
     note: str
     more: Suggestion | None
     meta: dict[str, Any]
     shorter: Callable[[int], CommandResult] | None = None
     """The same with so many characters of output less."""
+    images: tuple[Image, ...] = ()
+    """Pictures that it shows beside its output."""
 
     @property
     def stdout(self) -> str:
@@ -208,11 +214,17 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
         start=began,
         end=began + int(ran.seconds * 1000),
         missing=missing,
+        spill=shown.handle or errors.handle or _keep_long(ran, shown.text),
         note="\n".join(filter(None, dict.fromkeys(notes))),
         more=_suggest(ran.job) if ran.job else None,
         meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
         shorter=shorten,
     )
+
+
+def _keep_long(ran: CommandRun, text: str) -> str | None:
+    """The handle of an output that a program gets whole, and that a model would see a part of."""
+    return ran.launched.running.output.handle(make=True) if len(text) > MODEL_CHARS else None
 
 
 def _suggest(job: Job) -> Suggestion:

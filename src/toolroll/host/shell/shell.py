@@ -416,7 +416,7 @@ class Shell:
             how["watch"] = self._capture.watch(call, self._title(argv))
             how.setdefault("exported", self._project_variables(how["cwd"]))
         with self._launcher.held():
-            how |= {"extra": variables, "input": reads, "on_output": tell, "pass_fds": fds}
+            how |= {"extra": variables, "input": reads, "on_output": tell, "pass_fds": fds, "clock": call.token.clock}
             return self._launcher.start(words, seconds=seconds, **how)
 
     def _title(self, argv: Sequence[Word]) -> str:

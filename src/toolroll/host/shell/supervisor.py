@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime import process_tree
-from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken, PersonClock
 from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
 from toolroll.host.runtime.process_marks import TAG
 from toolroll.host.shell.output import CapturedOutput, Pipes, open_terminal
@@ -46,11 +46,12 @@ class EndReason(StrEnum):
 class ResourceLimits:
     """What one command and all that it starts may take together; None is no bound."""
 
-    seconds: float | None = None  # None: until it is killed
+    seconds: float | None = None  # None: until it is killed; without those of `clock`
     memory: int | None = 4 << 30  # bytes of memory of all its processes
     processes: int | None = 512
     cpu_seconds: int | None = None  # of work, for each process
     file_bytes: int | None = 8 << 30  # the largest file that it may write
+    clock: PersonClock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +230,11 @@ class RunningCommand:
     def _pass(self, process: ChildProcess, watch: LimitMonitor) -> EndReason:
         """Let it run until it has ended by itself or must be ended; why it is over."""
         bounds, pump = self._order.bounds, self._pump
-        deadline = float("inf") if bounds.seconds is None else self.started + bounds.seconds
+        first = float("inf") if bounds.seconds is None else self.started + bounds.seconds
         over = float("inf")
         while True:
             now = time.monotonic()
+            deadline = first + bounds.clock.seconds() if bounds.clock is not None else first
             must = self._wanted or (EndReason.TIMED_OUT if now >= deadline else None)
             if over < float("inf") and (must or pump.drained or now >= over):
                 return EndReason.EXITED

@@ -54,7 +54,7 @@ def find(
     full: Annotated[bool, "Give whole paths, from the root of the file system."] = False,
 ) -> Files:
     """Find files by a glob pattern, newest first."""
-    search, where = ctx.search.of(*ctx.files.where(path))
+    search, where = ctx.search.of(*ctx.files.where(path), ctx.limits if ctx.call.is_whole else None)
     scope = Scope(where, exclude=exclude, hidden=hidden, ignored=ignored, skip=skip)
     found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, links=True, token=ctx.token)
     elsewhere = found.survey.elsewhere if found.survey else {}

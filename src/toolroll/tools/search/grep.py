@@ -61,7 +61,7 @@ def grep(
     """Search file contents, newest file first."""
     around = (context if lines is None else lines for lines in (before, after))
     query = Query(_spanning(pattern, dotall and multiline), literal, ignore_case, whole_word, multiline, *around)
-    search, where = ctx.search.of(*ctx.files.where(path))
+    search, where = ctx.search.of(*ctx.files.where(path), ctx.limits if ctx.call.is_whole else None)
     within, outside, kinds = ((glob,) if glob else () for glob in (include, exclude, type and glob_of(type)))
     scope = Scope(where, within or kinds, outside, hidden, ignored, skip, depth)
     ask = _choose(ctx, search, (path, *within, *kinds), lenient)

@@ -28,6 +28,7 @@ def python(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
     *,
     most: Annotated[int, "Characters of output to show."] = 30_000,
+    fresh: Annotated[bool, "Without the names that earlier programs have left."] = False,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
 ) -> CommandResult:
@@ -46,19 +47,23 @@ def python(
     interpreter = ctx.shell.python(ctx.files.where(".")[1])
     # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
     variables: dict[str, Word] = {"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"}
-    with SealedText(code, "<code>", main=True) as program, ExitStack() as stack:
-        if (calls := ctx.code_calls()) is not None:
+    calls = ctx.code_calls(fresh=fresh)
+    with ExitStack() as stack:
+        program = SealedText(code, "<code>", main=True) if calls is None else calls.program(code)
+        stack.enter_context(program)
+        if calls is not None:
             variables |= stack.enter_context(calls).variables(ctx.files.root.path)
         # -P keeps the script's own folder off the path; the workspace takes its place.
         ran = _run(ctx, [interpreter, "-P", program], timeout, variables)
         if ran.status == _USAGE_ERROR and _UNKNOWN_OPTION in ran.show(1000).text:  # before Python 3.11
             ran = _run(ctx, [interpreter, program], timeout, variables)
     done = build_result(replace(ran, python=interpreter), most, keep)
-    if calls is not None and calls.made:
-        done = replace(done, output=calls.relabelled(done.output), meta={**done.meta, "calls": dict(calls.made)})
+    acted = ""
+    if calls is not None:
+        meta = {**done.meta, **({"calls": dict(calls.made)} if calls.made else {})}
+        done = replace(done, output=calls.relabelled(done.output), images=calls.images, meta=meta)
+        acted = f"Until then it had called: {calls.describe()}." if calls.made and done.failed else ""
     done = replace(done, output=tracebacks.compact(program.relabelled(done.output)))
-    made = ", ".join(f"{name} ({count})" for name, count in calls.made.items()) if calls is not None else ""
-    acted = f"Until then it had called: {made}." if made and done.failed else ""
     said = (done.note, acted, name_python("", interpreter, ctx.shell.environment))
     note = "\n".join(filter(None, dict.fromkeys(said)))
     return replace(done, note=note).checked(on_failure=on_failure)
