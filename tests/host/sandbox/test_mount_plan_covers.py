@@ -44,6 +44,7 @@ def access(ws: Path) -> AccessRules:
         "rm -rf a/secret a/token",
         "ln a/b/locked/x hard && echo y > hard",
         "ln a/token hard && cat hard",
+        "for one in $(seq 3 60); do cat /proc/self/fd/$one /proc/self/fd/$one/key; done",  # what it was started with
     ],
 )
 @pytest.mark.parametrize("way", ["descriptors", "names"])

@@ -6,7 +6,6 @@ import copy
 import errno
 import os
 import re
-import stat
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, PROC, RESOLVER, real
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.launcher import (
@@ -144,9 +142,12 @@ class Bubblewrap(Sandbox):
         with ExitStack() as stack:
             filtering = _close_with(stack, create_nameless_file(self._filters[access.network]))
             self._check_folders(access)
-            inner, fds = self._inner_mounts(access, folder, stack)
             seen = visible_system(access), self._sized, self._shown, access.programs
+            covers, masks = plan_covers(access, stack), () if access.network else self._sockets.mask(access, folder)
+            inner = (*cover_words(covers, by_descriptor=self._by_descriptor), *masks)
             mounts = [*plan_mounts(access.write, access.read, *seen), *inner]
+            # Those that it mounts and closes alone: by one of what is hidden, a command would read it.
+            mounted = [one.fd for one in covers if one.how != "hide"] if self._by_descriptor else []
             again, more = repeat_mounts(mounts, access, stack)
             entering, network = self._enter_network(access, stack, more)
             options = [
@@ -168,7 +169,7 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 how.streams,
-                (*how.pass_fds, filtering, arguments, *fds, *more),
+                (*how.pass_fds, filtering, arguments, *mounted, *more),
                 cgroup=how.cgroup,
             )
 
@@ -251,25 +252,6 @@ class Bubblewrap(Sandbox):
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
 
-    def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
-        """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
-        ways = {**dict.fromkeys(held, "--bind"), **dict.fromkeys(kept, "--ro-bind")}
-        fds = {**held, **kept}
-        if self._by_descriptor:
-            return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
-        return [word for path in sorted(ways) for word in (ways[path], path, path)]
-
-    def _inner_mounts(self, access: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
-        """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
-        held = {path: _close_with(stack, fd) for path, fd in _open_existing(access, access.hold)}
-        kept = {path: _close_with(stack, fd) for path, fd in _open_existing(access, access.keep)}
-        covered = plan_covers(access, stack)
-        pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
-        first, last = (cover_words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
-        masks = () if access.network else self._sockets.mask(access, folder)
-        fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
-        return [*first, *self._kept_words(held, kept), *last, *masks], fds
-
 
 def _lead_terminal(argv: Sequence[str], access: AccessRules) -> Sequence[str]:
     """The words that start a program as the leader of a session and of the terminal, if its streams are one."""
@@ -312,30 +294,6 @@ def _folder(access: AccessRules, cwd: int) -> str:
     if path != "/" and not is_visible(path, access):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
-
-
-def _open_existing(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Those of the paths that are there, each with a descriptor for the caller to close.
-
-    A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
-    """
-    changed = resolve_paths(access.write)
-    for path in paths:
-        try:
-            above = os.open(os.path.dirname(path), STEP)
-        except OSError:
-            continue
-        try:
-            fd = os.open(os.path.basename(path), PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
-            where = os.readlink(f"/proc/self/fd/{above}")
-        except OSError:
-            continue
-        finally:
-            os.close(above)
-        if stat.S_ISLNK(os.fstat(fd).st_mode) or not any(is_beneath(where, one) for one in changed):
-            os.close(fd)
-        else:
-            yield f"{where}/{os.path.basename(path)}", fd
 
 
 def _find_program(program: str, folder: str, env: Mapping[str, str], access: AccessRules) -> None:

@@ -17,6 +17,7 @@ from typing import Literal
 
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, ETC, NO_SYSTEM, PROC, PROGRAMS, System, real, system
+from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import PACKAGE, AccessRules, is_beneath, outermost
 from toolroll.result import ErrorCode, ToolError
 
@@ -138,8 +139,8 @@ def _visible_roots(read: tuple[str, ...], own: System) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
 
 
-How = Literal["pin", "lock", "hide", "open"]
-_ORDER = ("pin", "lock", "hide", "open")
+How = Literal["pin", "keep", "lock", "hide", "open"]
+_ORDER = ("pin", "keep", "lock", "hide", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +153,23 @@ class Cover:
 
 
 def plan_covers(access: AccessRules, stack: ExitStack) -> list[Cover]:
-    """The mounts that lock and hide what the access says; descriptors are closed with the stack.
+    """The mounts that hold, keep, lock and hide what the access says; descriptors are closed with the stack.
 
-    In the order in which they are made: what holds folders in place, then what is locked, then what is hidden, then
-    folders of the command's own inside those.
+    In the order in which they are made: what holds folders in place, for a mount point can be neither moved nor
+    removed, then what is read-only, then what is hidden, then folders of the command's own inside those.
     """
     own = (*system().folders, ETC) if access.system else ()
     changed = resolve_paths(access.write)
     seen = [*changed, *resolve_paths((*access.read, *own))] if access.hide else []
-    found = [one for path in access.lock for one in _cover(path, "lock", changed, stack)]
-    found += (one for path in access.hide for one in _cover(path, "hide", seen, stack))
+    wanted: tuple[tuple[How, Sequence[str], list[str]], ...] = (
+        ("pin", access.hold, changed), ("keep", access.keep, changed), ("lock", access.lock, changed),
+        ("hide", access.hide, seen),
+    )  # fmt: skip
+    found = [one for how, paths, inside in wanted for path in paths for one in _cover(path, how, inside, stack)]
     found = [one for one in found if one.how != "pin" or any(is_beneath(one.path, folder) for folder in changed)]
     hidden = [one.path for one in found if one.how == "hide"]
     inner = [folder for folder in changed if any(is_beneath(folder, path) for path in hidden)]
-    found += (Cover(folder, "open", _open_folder(folder, stack)) for folder in inner)
+    found += (Cover(folder, "open", _open_with(stack, folder)) for folder in inner)
     once = {(one.how, one.path): one for one in found}
     return sorted(once.values(), key=lambda one: (_ORDER.index(one.how), one.path.split("/")))
 
@@ -181,7 +185,7 @@ def cover_words(found: Iterable[Cover], *, by_descriptor: bool) -> list[str]:
         elif one.how == "hide":
             made += ("--ro-bind", _EMPTY_FILE, one.path)
         else:
-            option = "--ro-bind" if one.how == "lock" else "--bind"
+            option = "--ro-bind" if one.how in ("keep", "lock") else "--bind"
             made += (f"{option}-fd", str(one.fd), one.path) if by_descriptor else (option, one.path, one.path)
     return [*made, *sealed]
 
@@ -205,31 +209,28 @@ def repeat_mounts(words: Sequence[str], access: AccessRules, stack: ExitStack) -
 def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator[Cover]:
     """The mount for a path that is there and inside one of these folders, and those that hold the folders above."""
     try:
-        above = _open_folder(os.path.dirname(path), stack)
-        fd = os.open(os.path.basename(path), PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        with closing_fd(os.open(os.path.dirname(path), STEP)) as above:
+            fd = _open_with(stack, os.path.basename(path), PATH | os.O_NOFOLLOW | os.O_CLOEXEC, above)
+            folder = os.readlink(f"/proc/self/fd/{above}")
     except OSError:
         return  # there is nothing to change or see
-    stack.callback(os.close, fd)
-    folder = os.readlink(f"/proc/self/fd/{above}")
     tops = [one for one in inside if is_beneath(folder, one)]
     if not tops:
         return
     if stat.S_ISLNK(os.fstat(fd).st_mode):
-        if how == "hide":
-            return  # what it leads to is hidden where that is
+        if how != "lock":
+            return  # what it leads to is hidden where that is, and what is kept is not ours to guess
         raise ToolError(
             ErrorCode.SECURITY,
             f"The command was not started: toolroll itself is reached through the link {path!r}, which a command could "
             "replace. Install toolroll outside the workspace (uv tool install toolroll, or pipx install toolroll).",
         )
+    yield Cover(f"{folder.rstrip('/')}/{os.path.basename(path)}", how, fd)
     top = min(tops, key=len)
-    while is_beneath(folder, top) and folder != top:
-        yield Cover(folder, "pin", _open_folder(folder, stack))
+    while how in ("lock", "hide") and is_beneath(folder, top) and folder != top:  # `hold` has those of what is kept
+        yield Cover(folder, "pin", _open_with(stack, folder))
         folder = os.path.dirname(folder)
-    yield Cover(f"{os.readlink(f'/proc/self/fd/{above}').rstrip('/')}/{os.path.basename(path)}", how, fd)
 
 
-def _open_folder(folder: str, stack: ExitStack) -> int:
-    fd = os.open(folder, STEP)
-    stack.callback(os.close, fd)
-    return fd
+def _open_with(stack: ExitStack, path: str, flags: int = STEP, above: int | None = None) -> int:
+    return stack.enter_context(closing_fd(os.open(path, flags, dir_fd=above)))
