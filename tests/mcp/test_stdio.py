@@ -16,7 +16,8 @@ import pytest
 from tests.mcp.pipes import WAIT, running, server, until
 from tests.mcp.test_session import Nothing
 from toolroll import __version__
-from toolroll.mcp import stdio, wire, worker_threads
+from toolroll.host.rpc import channel
+from toolroll.mcp import stdio, worker_threads
 
 OWN = ("-m", "tests.mcp.own_server")
 HASTY = (
@@ -141,7 +142,7 @@ PING = {"method": "ping"}
 
 
 def test_answers_to_what_came_together_are_written_together(scene, monkeypatch):
-    monkeypatch.setattr(wire, "_MAX_DELAY_S", WAIT)
+    monkeypatch.setattr(channel, "_MAX_DELAY_S", WAIT)
     monkeypatch.setattr(worker_threads, "_LONG_CALL_S", WAIT)  # no other thread reads on
     one = scene()
     one.send({"id": 1, **PING}, {"id": 2, **PING}, {"id": 3, **PING})
@@ -151,7 +152,7 @@ def test_answers_to_what_came_together_are_written_together(scene, monkeypatch):
 
 
 def test_an_answer_that_has_waited_long_enough_is_written_before_the_next_message_is_handled(scene, monkeypatch):
-    monkeypatch.setattr(wire, "_MAX_DELAY_S", -1.0)
+    monkeypatch.setattr(channel, "_MAX_DELAY_S", -1.0)
     monkeypatch.setattr(worker_threads, "_LONG_CALL_S", WAIT)
     backend = Waiting()
     one = scene(backend)

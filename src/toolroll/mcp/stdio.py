@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from toolroll.host.error_line import write_error_line
+from toolroll.host.rpc.channel import Channel, FileStream
+from toolroll.host.rpc.codecs import RawLineCodec, TooLongError
 from toolroll.host.runtime.exit_signals import exit_on
 from toolroll.mcp.backend import Backend
 from toolroll.mcp.session import OnClient, OnRoots, Session
-from toolroll.mcp.wire import LineReader, LineWriter
+from toolroll.mcp.wire import INTERNAL, RpcError, make_error
 from toolroll.mcp.worker_threads import WorkerThreads
 
 _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
@@ -57,8 +60,9 @@ class _Server:
         on_client: OnClient | None,
         on_listed: Callable[[], None] | None,
     ) -> None:
-        self._input, self._output = LineReader(source), LineWriter(target)
-        self._threads: WorkerThreads[bytes] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
+        self._output = FileStream(partial(os.read, source), target)
+        self._channel = Channel(self._output, RawLineCodec(), reads=False)
+        self._threads: WorkerThreads[bytes] = WorkerThreads(self._channel.take, self._handle, begin=self._flush)
         self._session = Session(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
         self._failed = False
@@ -83,7 +87,7 @@ class _Server:
 
     def _handle(self, line: bytes) -> None:
         self._session.handle(line)
-        if not (self._input.ready and self._threads.is_reader()) or self._output.due:
+        if not (self._channel.is_next_here and self._threads.is_reader()) or self._output.due:
             self._flush()
         if self._on_listed is not None and self._session.listed:
             threading.Thread(target=self._on_listed, name="toolroll-open", daemon=True).start()
@@ -95,7 +99,11 @@ class _Server:
         The reading thread only queues its answer, and `_handle` flushes. If another thread becomes the reader
         meanwhile, that one flushes when it begins.
         """
-        self._output.put(value)
+        try:
+            self._output.put(self._channel.encode(value))
+        except TooLongError as error:
+            fault = RpcError(INTERNAL, f"The answer cannot be sent: {error}.")
+            self._output.put(self._channel.encode(make_error(value.get("id"), fault)))
         if "method" in value or not self._threads.is_reader():
             self._flush()
 

@@ -1,23 +1,16 @@
-"""JSON-RPC over two pipes, one message per line; several threads read and write."""
+"""The messages of JSON-RPC as MCP has them, and its errors."""
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from collections import deque
 from typing import Any
 
 import msgspec
 
-from toolroll.host.rpc.codecs import LineCodec, encode_json
+from toolroll.host.rpc.codecs import encode_json
 
 PARSE, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 BUSY, NO_RESOURCE, WRONG_HEADER, NO_CAPABILITY, WRONG_VERSION = -32000, -32002, -32020, -32021, -32022
 CANCELLED = -32800
-_CHUNK_BYTES = 64 * 1024
-_MAX_DELAY_S = 0.002  # an answer may wait this long to be written together with others
-_MAX_UNREAD_BYTES = 32 * 1024 * 1024  # queued for a client that does not read
 
 Id = int | str
 
@@ -123,70 +116,3 @@ def _find_id(line: bytes) -> Id | None:
 def _id(found: Any) -> Id | None:
     id = found.get("id") if isinstance(found, dict) else None
     return id if isinstance(id, Id) else None
-
-
-class LineReader:
-    """Reads lines from a descriptor. Only one thread at a time may call `next`."""
-
-    def __init__(self, fd: int, codec: LineCodec | None = None) -> None:
-        self._fd, self._codec = fd, codec or LineCodec()
-        self._lines: deque[bytes] = deque()
-
-    def next(self) -> bytes | None:
-        """The next line, None at the end, an empty line in place of one that was too long."""
-        while not self._lines:
-            if not (chunk := os.read(self._fd, _CHUNK_BYTES)):
-                return None
-            self._lines.extend(self._codec.split(chunk))
-        return self._lines.popleft()
-
-    @property
-    def ready(self) -> bool:
-        """True when the next line has been read already."""
-        return len(self._lines) > 0
-
-
-class LineWriter:
-    """Writes whole lines to a descriptor, from any thread."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._lock = threading.Lock()
-        self._lines: deque[bytes] = deque()
-        self._bytes = 0  # of the lines, approximately: several threads count
-        self._since = 0.0
-
-    def put(self, value: Any) -> None:
-        """Queue one message for the next `flush`."""
-        if not self._lines:
-            self._since = time.monotonic()
-        line = encode_json(value) + b"\n"
-        self._lines.append(line)
-        self._bytes += len(line)
-
-    @property
-    def due(self) -> bool:
-        """True when a message has waited long enough."""
-        return len(self._lines) > 0 and time.monotonic() - self._since > _MAX_DELAY_S
-
-    @property
-    def busy(self) -> bool:
-        """True while messages are queued or being written."""
-        return len(self._lines) > 0 or self._lock.locked()
-
-    def flush(self) -> None:
-        """Write the queue, unless another thread is writing it. Raises OSError when the client is gone.
-
-        So a slow client blocks one thread, and others only when too many bytes are queued.
-        """
-        while self._lines and self._lock.acquire(blocking=self._bytes > _MAX_UNREAD_BYTES):
-            try:
-                self._write()
-            finally:
-                self._lock.release()
-
-    def _write(self) -> None:
-        self._bytes = 0
-        rest = memoryview(b"".join([self._lines.popleft() for _ in range(len(self._lines))]))
-        while rest:  # a write may be short
-            rest = rest[os.write(self._fd, rest) :]

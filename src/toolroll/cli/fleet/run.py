@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import DIALECT, NETWORK, SANDBOX, WORKSPACE, read_settings
@@ -263,7 +264,7 @@ def _work(*, is_node: bool) -> int:
 
     out = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no result
-    stream = FileStream(sys.stdin.buffer, out)
+    stream = FileStream(cast(io.BufferedReader, sys.stdin.buffer).read1, out)
     with ExitStack() as stack:
         if is_node:
             receive_base(sys.stdin.buffer, stream.write, stack)

@@ -8,11 +8,12 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 from toolroll.host.rpc.codecs import Codec, PeerGoneError, RpcDict, TooLongError
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
@@ -20,9 +21,11 @@ from toolroll.result import ErrorCode, ToolError, as_tool_error
 
 PARSE, INVALID_REQUEST, UNKNOWN_METHOD, FAILED = -32700, -32600, -32601, -32000
 _CANCEL = "$/cancelRequest"
-_CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 16  # a larger buffer is mapped anew for each read
 _MAX_UNREAD = 1_000  # events of one call that its caller has not read yet: later ones are left out
 _SHOWN_CHARS = 300
+_MAX_DELAY_S = 0.002  # bytes may wait this long to be written together with others
+_MAX_QUEUED_BYTES = 32 << 20  # for a peer that does not read
 
 OnEvent = Callable[[str, Any, CancelToken], Any]
 """Gets an event of a call, or answers a question of it; the token is cancelled when the question is withdrawn."""
@@ -95,19 +98,49 @@ class SocketStream:
 
 
 class FileStream:
-    """A `ByteStream` over the input and output of this process."""
+    """A `ByteStream` over the input and output of this process. Any thread writes; a reader that is slow blocks one."""
 
-    def __init__(self, source: BinaryIO, out: int) -> None:
-        self._source, self._out, self._lock = source, out, threading.Lock()
+    def __init__(self, read: Callable[[int], bytes], out: int) -> None:
+        self._source, self._out = read, out
+        self._lock = threading.Lock()
+        self._queue: deque[bytes] = deque()
+        self._bytes = 0  # of the queue, approximately: several threads count
+        self._since = 0.0
 
     def read(self) -> bytes:
-        return self._source.read1(_CHUNK_BYTES)  # type: ignore[attr-defined,no-any-return]  # standard input has it
+        return self._source(_CHUNK_BYTES)
 
     def write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        with self._lock:
-            while rest:
-                rest = rest[os.write(self._out, rest) :]
+        self.put(data)
+        self.flush()
+
+    def put(self, data: bytes) -> None:
+        """Queue bytes for the next `flush`."""
+        if not self._queue:
+            self._since = time.monotonic()
+        self._queue.append(data)
+        self._bytes += len(data)
+
+    @property
+    def due(self) -> bool:
+        """True when bytes have waited long enough."""
+        return len(self._queue) > 0 and time.monotonic() - self._since > _MAX_DELAY_S
+
+    @property
+    def busy(self) -> bool:
+        """True while bytes are queued or being written."""
+        return len(self._queue) > 0 or self._lock.locked()
+
+    def flush(self) -> None:
+        """Write the queue, unless another thread is writing it; with too much in it, wait for that."""
+        while self._queue and self._lock.acquire(blocking=self._bytes > _MAX_QUEUED_BYTES):
+            try:
+                self._bytes = 0
+                rest = memoryview(b"".join([self._queue.popleft() for _ in range(len(self._queue))]))
+                while rest:  # a write may be short
+                    rest = rest[os.write(self._out, rest) :]
+            finally:
+                self._lock.release()
 
     def wake(self) -> None:
         """Nothing wakes a thread that reads a pipe: it ends with the other side, or with the process."""
@@ -215,9 +248,11 @@ class Channel:
         on_notification: Callable[[str, Any], None] = lambda _method, _params: None,
         on_end: Callable[[], None] = lambda: None,
         cancellation: Callable[[int], RpcDict] | None = None,
+        reads: bool = True,
     ) -> None:
         """`serve` answers calls of the other side, where `run` lets it. `cancellation` makes the message that cancels
-        a call, where the protocol has another one than `$/cancelRequest`.
+        a call, where the protocol has another one than `$/cancelRequest`. Without `reads` the owner takes messages by
+        `take`, and answers them.
         """
         self._stream, self._codec = stream, codec
         self._serve, self._run_call, self._on_notification, self._on_end = serve, run, on_notification, on_end
@@ -229,8 +264,10 @@ class Channel:
         self.gone: PeerGoneError | None = None
         self.heard = time.monotonic()
         """Time of the last message from the other side."""
+        self._came: deque[Any] = deque()
         self._thread = threading.Thread(target=self._read, name="toolroll rpc", daemon=True)
-        self._thread.start()
+        if reads:
+            self._thread.start()
 
     def request(self, method: str, params: Any, *, of: Any = None) -> PendingCall:
         """Send a call; `wait` on the returned object for the result."""
@@ -259,11 +296,17 @@ class Channel:
         if self.gone is not None:
             raise self.gone
         try:
-            self._stream.write(self._codec.encode({"jsonrpc": "2.0", **message}))
+            self._stream.write(self.encode(message))
         except PeerGoneError:
             raise
         except OSError as error:
             raise self.gone or PeerGoneError("has ended") from error
+
+    def encode(self, message: RpcDict | list[RpcDict]) -> bytes:
+        """The bytes of a message, or of a batch; TooLongError if that cannot be sent."""
+        if not isinstance(message, list) and "jsonrpc" not in message:
+            message = {"jsonrpc": "2.0", **message}
+        return self._codec.encode(message)
 
     def cancel(self, number: int) -> None:
         """Let the other side know that the answer of a call is not needed."""
@@ -306,13 +349,25 @@ class Channel:
             self._reply(id, answer)
         return error
 
+    def take(self) -> Any | None:
+        """The next message; None at the end, PeerGoneError for what is no message. One thread at a time may wait."""
+        while not self._came:
+            if not (data := self._stream.read()):
+                return None
+            self._came.extend(self._codec.feed(data))
+        self.heard = time.monotonic()
+        return self._came.popleft()
+
+    @property
+    def is_next_here(self) -> bool:
+        """True when the next message has been read already."""
+        return len(self._came) > 0
+
     def _read(self) -> None:
         how = PeerGoneError("has ended")
         try:
-            while data := self._stream.read():
-                for message in self._codec.feed(data):
-                    self.heard = time.monotonic()
-                    self._receive(message)
+            while (message := self.take()) is not None:
+                self._receive(message)
         except PeerGoneError as error:
             how = error
         except Exception as error:  # every waiting caller must get an error, whatever it is

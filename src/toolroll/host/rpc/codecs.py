@@ -35,10 +35,10 @@ class TooLongError(ValueError):
 class Codec(Protocol):
     """Turns messages into bytes and bytes into messages."""
 
-    def encode(self, message: RpcDict) -> bytes:
+    def encode(self, message: Any) -> bytes:
         """The bytes of one message; ValueError if it is too long."""
 
-    def feed(self, data: bytes) -> list[RpcDict]:
+    def feed(self, data: bytes) -> list[Any]:
         """The messages that these bytes complete; PeerGoneError for what is no message, or too long."""
 
 
@@ -52,10 +52,10 @@ class LineCodec:
         self._too_long = False
         self._noise_lines = 0
 
-    def encode(self, message: RpcDict) -> bytes:
+    def encode(self, message: Any) -> bytes:
         return _bounded(encode_json(message), self._limit) + b"\n"
 
-    def feed(self, data: bytes) -> list[RpcDict]:
+    def feed(self, data: bytes) -> list[Any]:
         messages = []
         for line in self.split(data):
             if not line:
@@ -86,6 +86,13 @@ class LineCodec:
             if len(self._rest) > self._limit:
                 self._rest, self._too_long = bytearray(), True
         return lines
+
+
+class RawLineCodec(LineCodec):
+    """Lines for a server that answers also those that are no messages: an empty one was too long."""
+
+    def feed(self, data: bytes) -> list[Any]:
+        return self.split(data)
 
 
 class _SizedCodec:

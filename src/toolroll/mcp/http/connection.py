@@ -26,6 +26,7 @@ IDLE_TIMEOUT_S = 75.0
 _SEND_TIMEOUT_S = 30.0  # for a client that does not read
 _LINGER_S, _MAX_LINGER_BYTES = 0.5, 8 * 1024 * 1024  # of a refused request, so that its client gets the answer
 _CHUNK_BYTES = 1 << 16
+_LEFT = getattr(select, "POLLRDHUP", select.POLLHUP)
 _MAX_LINE_BYTES = 1024
 _HEAD = re.compile(
     rb"([A-Za-z]{1,16}) (/[!-~]*|\*) HTTP/1\.([01])\r\n((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\0]*\r\n)*)\r\n"
@@ -60,7 +61,7 @@ class HttpConnection:
         self._read_timeout = HEAD_TIMEOUT_S  # until the first bytes of the next request
         self._keeps_alive = self._is_old = self._is_head = self._awaits_continue = False
         self._poll = select.poll()
-        self._poll.register(connected, select.POLLIN)
+        self._poll.register(connected, _LEFT)  # bytes are none of its events: the thread that reads may take them
         self.reader = threading.get_ident()
         """The thread that reads the next request."""
         self.read_on: Callable[[], None] = lambda: None
@@ -156,11 +157,8 @@ class HttpConnection:
         self.read_on()
 
     def has_left(self, *, wait: bool = False) -> bool:
-        """Whether the client has closed the connection, or its half of it; with `wait`, when it sends or closes."""
-        try:
-            return bool(self._poll.poll(None if wait else 0)) and not self._socket.recv(1, socket.MSG_PEEK)
-        except (OSError, ValueError):
-            return True
+        """Whether the client has closed the connection, or its half of it; with `wait`, when it does."""
+        return bool(self._poll.poll(None if wait else 0))
 
     def shut(self) -> None:
         """End the connection; threads that read or write return."""

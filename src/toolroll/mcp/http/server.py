@@ -83,7 +83,10 @@ class HttpServer:
                 self._came.wait()
                 self._came.clear()
             assert self._look is not None
-            self._look()
+            try:
+                self._look()
+            except Exception:  # a fault of the server, which goes on
+                _log.exception("Calls under way could not be looked after")
 
     def _serve_in_thread(self, connection: HttpConnection) -> None:
         threading.Thread(target=self._serve, args=(connection,), name="toolroll-http", daemon=True).start()
