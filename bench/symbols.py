@@ -73,8 +73,13 @@ def choose_symbols(kit: Kit, count: int, language: str) -> list[Asked]:
 
 def choose_functions(kit: Kit, count: int, language: str) -> list[Asked]:
     """Methods and functions by turns that are used somewhere, in the same order."""
-    order = (one for one in choose_symbols(kit, 1000, language) if one.kind in ("method", "function"))
-    used = list(islice((one for one in order if len(list_spots(kit, one.name)) > 1), 4 * count))
+    order = [one for one in choose_symbols(kit, 1000, language) if one.kind in ("method", "function")]
+    used = list(
+        islice(
+            (one for one in {one.name: one for one in reversed(order)}.values() if len(list_spots(kit, one.name)) > 1),
+            4 * count,
+        )
+    )
     by_kind = [[one for one in used if one.kind == kind] for kind in ("method", "function")]
     return [one for pair in zip_longest(*by_kind) for one in pair if one is not None][:count]
 
@@ -212,7 +217,7 @@ def judge_rename(renamed: dict[str, Any], before: CheckEnd, after: CheckEnd) -> 
     new = after.lines - before.lines
     if after.status == before.status and not new:
         return "made"
-    told = [*renamed["left"], *(one["place"] for one in renamed["unknown"]), *renamed.get("tests", ())]
+    told = [*renamed["left"], *(one["place"] for one in renamed["unknown"]), *renamed["tests"]]
     named = {one.partition(":")[0] for one in told}
     broken = {path for line in new for path in _PATH.findall(line)}
     return (

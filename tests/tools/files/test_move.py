@@ -51,3 +51,21 @@ def test_not_moved(kit, ws, arguments, code):
     result = kit.call("move", arguments)
     assert (result.ok, result.error and result.error.code) == (False, code)
     assert sorted(str(path) for path in ws.rglob("*")) == before
+
+
+def test_what_still_names_it_is_said(kit, put):
+    put({
+        "shop/query.py": "def find(): ...\n",
+        "use.py": "from shop.query import find\n",
+        "tests/test_q.py": "import shop.query\n",
+        "other.py": "import query\n",
+    })  # fmt: skip
+    moved = kit.call("move", {"source": "shop/query.py", "target": "shop/search.py"})
+    assert moved.data["named"] == ["tests/test_q.py:1", "use.py:1"]
+    assert (moved.data["unknown"], moved.data["tests"]) == (["other.py:1"], ["tests/test_q.py"])
+    assert moved.text.split("\n")[1:3] == [
+        "(shop/query.py is still named in tests/test_q.py:1, use.py:1. other.py:1 may mean it.)",
+        "(Tests that name it: tests/test_q.py. Run them with `tests`.)",
+    ]
+    kit.call("undo", {})
+    assert "still named in tests/test_q.py:1, use.py:1." in kit.call("delete", {"path": "shop/query.py"}).text

@@ -22,11 +22,13 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import collisions, resolution, symbols
 from toolroll.text.code.syntax.symbols import Symbol
 from toolroll.text.edit.text_edits import Edit
+from toolroll.text.lines import counted
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.text.code.syntax.resolution import DefinedSymbol
 
+_SHOWN = 10
 _MAX_ASKED = 200  # places that a server is asked about: a rename may take longer than a look
 
 _UNSEEN = re.compile("no symbol at the given location|not a supported kind")  # clangd, of inactive code and of macros
@@ -52,6 +54,26 @@ class RenamePlan:
     def spots(self) -> dict[Spot, None]:
         """Where the edits are."""
         return dict.fromkeys(spot for file in self.files for spot in _spots(file))
+
+    def describe_left(self, old: str, left: Iterable[str]) -> list[str]:
+        """Lines about the places of the old name that are left; `left` are those that a search finds."""
+        unknown, ruled_out = (
+            list(dict.fromkeys(f"{row.path}:{row.place.line}" for row in rows))
+            for rows in (self.unknown, self.ruled_out)
+        )
+        text = [place for place in left if place not in (*unknown, *ruled_out)]
+        code = [place for place in left if place in ruled_out and place not in unknown]
+        lines = [*([f"(By name: {self.reason})"] if self.reason else []), *self.warnings]
+        if self.server and self.added:
+            lines.append(f"({counted(self.added, 'place')} by name, which the server did not name.)")
+        if text:
+            lines.append(f"({old!r} still stands in strings, comments or documents: {_few(text)}.)")
+        if unknown:
+            how = f"{counted(len(unknown), 'place')} may use it, by an object of unknown type: {_few(unknown)}."
+            lines.append(f"({how} Renamed too with `unknown`.)")
+        if code:
+            lines.append(f"({old!r} is still the name of something else, by what is known: {_few(code)}.)")
+        return lines
 
 
 class RenamePlanner:
@@ -196,6 +218,10 @@ class RenamePlanner:
                     f"{new!r} exists already, in {path}:{taken.line}: {taken.text}. Nothing was renamed: give another "
                     "name.",
                 )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
 
 
 def _spots(file: FileEdits) -> list[Spot]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from toolroll.host.code.file_uses import describe_tests, find_tests
 from toolroll.host.code.place_resolver import LeftPlace
-from toolroll.host.code.renames import RenamePlan, RenamePlanner
+from toolroll.host.code.renames import RenamePlanner
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
@@ -19,8 +20,6 @@ from toolroll.text.edit import text_edits
 from toolroll.text.lines import counted
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ class Renamed:
     """Every place in code with the old name is here, in `ruled_out` or in `unknown`."""
     ruled_out: list[LeftPlace]
     unknown: list[LeftPlace]
+    tests: list[str]
+    """Test files that have the name, or name the file that defines it."""
     server: str
     """The language server that resolved the uses; without one they are by name."""
     note: str
@@ -88,19 +89,18 @@ def rename(
     files = [RenamedFile(one.path, len(one.edits), diff.unified(draft.text, text)) for draft, text, one in drafts]
     changed = [(draft, text, _receipt(one)) for draft, text, one in drafts if text != draft.text]
     texts = {one.path: (draft.text, text) for draft, text, one in drafts}
-    notes = lookup.check_changes(
-        texts, {new_name: target.name}, [row.path for row in (*plan.ruled_out, *plan.unknown)], "renamed"
-    )
+    users = [row.path for row in (*plan.unknown, *plan.ruled_out)]
+    notes = lookup.check_changes(texts, {new_name: target.name}, users, "renamed")
     broken = () if preview else ctx.files.save_all(changed)
     left = [] if preview else _left(ctx, target.name, new_name)
-    note = "\n".join(filter(None, [*notes, *_notes(target.name, left, plan), *broken]))
-    total = sum(len(one.edits) for one in plan.files)
-    looked = lookup.looked(counted(len(files), "file"))
+    touched = [*texts, *users, *(place.partition(":")[0] for place in left)]
+    tests = find_tests(touched, target.path, ctx.files, ctx.search, ctx.token)
+    notes += [*plan.describe_left(target.name, left), *describe_tests(tests), *broken]
+    total, looked = sum(len(one.edits) for one in plan.files), lookup.looked(counted(len(files), "file"))
+    what = target.name, new_name, files, total, preview, left
+    places = [row.left for row in plan.ruled_out], [row.left for row in plan.unknown]
     resolved = [f"{path}:{line}:{column}" for path, line, column in plan.spots]
-    ruled_out, unclear = [row.left for row in plan.ruled_out], [row.left for row in plan.unknown]
-    return Renamed(
-        target.name, new_name, files, total, preview, left, resolved, ruled_out, unclear, plan.server, note, looked
-    )
+    return Renamed(*what, resolved, *places, tests, plan.server, "\n".join(filter(None, notes)), looked)
 
 
 def _draft(ctx: Context, found: FileEdits) -> TextFile:
@@ -121,28 +121,3 @@ def _left(ctx: Context, old: str, new: str) -> list[str]:
         return []
     found = ctx.search.grep(Query(old, literal=True, whole_word=True), Scope(), sort="path", token=ctx.token)
     return [f"{row.path}:{row.line}" for row in found.rows]
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
-
-
-def _notes(old: str, left: list[str], plan: RenamePlan) -> list[str]:
-    unknown = list(dict.fromkeys(f"{row.path}:{row.place.line}" for row in plan.unknown))
-    code = [place for place in left if place in {f"{row.path}:{row.place.line}" for row in plan.ruled_out}]
-    text = [place for place in left if place not in (*code, *unknown)]
-    code = [place for place in code if place not in unknown]
-    notes = [*([f"(By name: {plan.reason})"] if plan.reason else []), *plan.warnings]
-    notes += (
-        [f"({counted(plan.added, 'place')} by name, which the server did not name.)"]
-        if plan.server and plan.added
-        else []
-    )
-    notes += [f"({old!r} still stands in strings, comments or documents: {_few(text)}.)"] if text else []
-    if unknown:
-        many = counted(len(unknown), "place")
-        notes.append(f"({many} may use it, by an object of unknown type: {_few(unknown)}. Renamed too with `unknown`.)")
-    return [
-        *notes,
-        *([f"({old!r} is still the name of something else, by what is known: {_few(code)}.)"] if code else []),
-    ]

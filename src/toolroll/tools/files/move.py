@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
+from toolroll.host.code.file_uses import find_file_uses
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Looked, ToolError
 from toolroll.schema import FilePath
 from toolroll.tool import Effect, tool
 
@@ -17,6 +18,13 @@ class Moved:
 
     source: str
     target: str
+    named: list[str]
+    """Places that still name the old path."""
+    unknown: list[str]
+    """Places that may name it."""
+    tests: list[str]
+    note: str
+    looked: Looked | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"Moved {self.source} to {self.target}."
@@ -34,4 +42,6 @@ def move(
     """Move or rename a file, link or folder. Missing folders are made."""
     if not into and ctx.tree.exists(target):
         raise ToolError(ErrorCode.CONFLICT, f"Destination already exists: {target!r}.")
-    return Moved(*ctx.tree.move(source, target, overwrite))
+    old, new = ctx.tree.move(source, target, overwrite)
+    uses = find_file_uses(old, ctx.files, ctx.search, ctx.token)
+    return Moved(old, new, uses.named, uses.unknown, uses.tests, str(uses), uses.looked)

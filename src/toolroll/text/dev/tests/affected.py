@@ -10,14 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+from toolroll.text.code.file_mentions import find_imports
 from toolroll.text.dev.tests.frameworks import PYTHON_TESTS
 
-# Text that only looks like an import costs a needless test, and this is many times faster than parsing.
-_IMPORT = re.compile(
-    r"(?:^|[;:])[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n;]*)"
-    r"|import[ \t]+(?P<plain>[\w., \t]+))",
-    re.M,
-)
 _QUOTED = re.compile(r"""["']([\w./-]+)["']""")
 _SETTINGS = frozenset({"pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".coveragerc"})
 _SECTIONS = {"pytest.ini": "pytest", "pyproject.toml": "", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
@@ -144,7 +139,7 @@ class _Graph:
                 yield ".".join(parts[start:])
 
     def _read(self, path: str, text: str) -> None:
-        for name in self._imported(path, text.replace("\\\n", " ")):
+        for _, name in find_imports(path, text.replace("\\\n", " ")):
             self._use(path, name)
         for quoted in set(_QUOTED.findall(text)):
             base = quoted.rpartition("/")[2]
@@ -169,16 +164,3 @@ class _Graph:
         for end in range(1, len(parts) + 1):
             for file in self._modules.get(".".join(parts[:end]), ()):
                 self._users[file].add(path)
-
-    def _imported(self, path: str, text: str) -> Iterable[str]:
-        for found in _IMPORT.finditer(text):
-            if plain := found["plain"]:
-                yield from (part.split()[0] for part in plain.split(",") if part.split())
-                continue
-            base = found["module"]
-            if dots := len(found["dots"]):
-                above = path.split("/")[:-dots]
-                base = ".".join((*above, base) if base else above)
-            names = re.findall(r"\w+", re.sub(r"#[^\n]*|\bas\s+\w+", "", found["names"]))
-            yield base
-            yield from (f"{base}.{name}".lstrip(".") for name in names)
