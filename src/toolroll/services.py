@@ -165,6 +165,7 @@ class Services:
 
     def _open_files(self, closing: ExitStack, profile: Profile) -> None:
         self.files = Workspace(self.root, self.state, self.spill, **self._file_options(profile))
+        self.files.on_read = self.secrets.notice_read
         self.journal = self.undo_journal = Journal(self.root, self.state)
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
         self.git = make_guard(self.root, self.state, states)
@@ -323,6 +324,7 @@ class Services:
         root = OpsRoot(files) if files is not None else None
         if root is not None:
             self.files = OpsWorkspace(root, self.state, self.spill, **self._file_options(profile))
+            self.files.on_read = self.secrets.notice_read
             policy = self.guard.policy
             self.search = OpsSearch(root, limits=self.limits, policy=policy, launcher=self.launcher)
             self.undo_journal = self.servers = self.structure = self.repo_maps = cast(Any, Unavailable())

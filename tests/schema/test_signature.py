@@ -84,7 +84,9 @@ def test_a_type_that_holds_itself_is_refused():
 
 def test_parameters_carry_defaults_paths_and_whether_they_are_shown():
     def sample(ctx, path: FilePath, limit: int = 5, *, quiet: bool = False) -> None: ...
+    def several(paths: tuple[FilePath, ...], others: list[FilePath] | None = None, words: list[str] = []) -> None: ...  # noqa: B006
 
+    assert [one.path for one in parameters_of(several, skip=0)] == [True, True, False]
     path, limit, quiet = parameters_of(sample, skip=1)
     assert (path.required, path.path, path.shown) == (True, True, True)
     assert (limit.required, limit.default, limit.schema) == (False, 5, {"type": "integer", "default": 5})

@@ -100,7 +100,8 @@ def _is_path(hint: Any) -> bool:
     if any(note.path for note in _notes(hint) if isinstance(note, Field)):
         return True
     bare = _bare(hint)
-    return get_origin(bare) in (Union, types.UnionType) and any(map(_is_path, get_args(bare)))
+    several = get_origin(bare) in (Union, types.UnionType, list, tuple, Sequence)
+    return several and any(map(_is_path, get_args(bare)))
 
 
 def _notes(hint: Any) -> Sequence[Any]:

@@ -57,6 +57,8 @@ READS = [
     ("grep", {"pattern": "=", "path": ".env"}),
     ("edit", {"path": ".env", "old": "no such text, so that the result shows what is near", "new": "hunter3"}),
     ("copy", {"source": ".env", "target": "copied"}),
+    ("read_several", {"paths": [".env"]}),
+    ("patch", {"patch": "*** Begin Patch\n*** Update File: .env\n@@\n-X=1\n+X=2\n*** End Patch"}),
     ("multiedit", {"pattern": ".e*", "find": "hunter2", "replace": "x", "preview": True}),
     ("bash", {"command": "rev .e*"}),
     ("bash", {"command": "true"}),

@@ -114,22 +114,23 @@ class SecretAccess:
         return self._mark.source
 
     def notice_paths(self, paths: Iterable[tuple[str, ...]]) -> None:
-        """Record files, by their components from the workspace, that a tool is about to read."""
+        """Record files, by their components from the workspace, that a tool is about, also through a link."""
+        for parts in () if self._mark.source else paths:
+            path = "/".join(parts)
+            there = next((one for one in self._folders if os.path.islink(f"{one}/{path}")), "")
+            self.notice_read(parts, _follow(f"{there}/{path}") if there else path)
+
+    def notice_read(self, parts: tuple[str, ...], name: str = "") -> None:
+        """Record a file that is read, by its components; `name` is another path of it."""
         if self._mark.source:
             return
         from toolroll.policy.paths import is_secret_name, may_hold_credential
 
-        for parts in paths:
-            path = "/".join(parts)
-            there = next((one for one in self._folders if os.path.islink(f"{one}/{path}")), "")
-            name = _follow(f"{there}/{path}") if there else path
-            if (
-                is_secret_name(path)
-                or is_secret_name(name)
-                or self._is_named(name)
-                or may_hold_credential(path.rpartition("/")[2])
-            ):
-                self._notice_file(path)
+        path = "/".join(parts)
+        if any(is_secret_name(one) or self._is_named(one) for one in (path, name or path)) or may_hold_credential(
+            parts[-1] if parts else ""
+        ):
+            self._notice_file(path)
 
     def notice_result(self, effects: Effect) -> None:
         """Record that the result of a call was read, which may come from another machine."""

@@ -24,6 +24,7 @@ from toolroll.text import diff, lines, names
 from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
 _EXACT = frozenset({"utf-8", "ascii", "iso8859-1"})  # one way to write a text, and decoding takes no other
@@ -157,6 +158,8 @@ class FileReader:
         self.root = root
         self.records = SeenVersions()
         self.cwd = "."
+        self.on_read: Callable[[tuple[str, ...]], None] = lambda _parts: None
+        """Gets the real path of each file of the workspace that is read."""
         self._contents = DigestCache()
         self._milestones = LineIndexCache()
         self._spill = spill
@@ -317,6 +320,8 @@ class FileReader:
             ) from None
         try:
             self._may_open(parts)
+            if root is self.root:
+                self.on_read(parts)
         except BaseException:
             os.close(fd)
             raise

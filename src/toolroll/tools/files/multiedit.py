@@ -117,7 +117,6 @@ def _save(ctx: Context, drafts: Sequence[tuple[TextFile, str, Any]], backup: boo
 
 
 def _draft(ctx: Context, path: str, refused: list[ToolError]) -> TextFile | None:
-    ctx.secrets.notice_paths([ctx.files.key(path)])
     try:
         return ctx.files.draft(path)
     except ToolError as error:
