@@ -3,6 +3,7 @@
 import ast
 import gc
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -148,6 +149,58 @@ def test_one_module_writes_to_the_terminal(trees):
 def test_pure_code_imports_only_what_is_listed(room, line):
     assert find_impure_imports(SOURCE / room, ast.parse("import re\nfrom toolroll.result import ToolError")) == []
     assert find_impure_imports(SOURCE / room, ast.parse(line)) != []
+
+
+# Who frames messages by itself, and why it is not `host/rpc`.
+FRAMINGS = {
+    "host/rpc/codecs": "the one",
+    "host/runtime/python_child": "one request and one answer of our own Python children, which import nothing of ours",
+    "host/code/parser_child": "its other end",
+    "host/models/embedding/child": "its other end",
+    "host/shell/code_client": "runs inside a program of the model: no module of ours can be there",
+    "fleet/engines/arrivals": "a node's base comes as an archive behind a line, before there is a channel",
+    "fleet/engines/pipes": "its other end",
+    "fleet/engines/local": "the first line of a template, before there is a channel",
+    "host/fleet/node_start": "runs where toolroll is not yet",
+    "daemon/start": "one word of a process that has started",
+    "host/network/proxy": "HTTP",
+    "host/network/tls_route": "HTTP",
+    "mcp/http/connection": "HTTP",
+    "cli/screen": "what a person types",
+    "host/daemon/client": "starts in 10 ms: one call, with no module of Python's library",
+    "host/convert/converter": "what our own Python child says, line by line",
+    "host/convert/child": "its other end",
+    "host/dev/drivers/run_pytest": "runs inside a test run of the user",
+    "cli/fleet/run": "results in a file",
+    "host/files/journal/log": "a file",
+    "host/knowledge/call_log": "a file",
+    "host/files/journal/pending": "a file",
+    "host/daemon/log": "a file",
+    "host/fleet/frozen": "names of files",
+    "host/search/python_engine": "lines of a file",
+    "text/code/syntax/source": "lines of a file",
+    "text/code/syntax/tags": "lines of a file",
+    "host/files/file_ops": "a number of a digest",
+    "host/runtime/process_marks": "a random number",
+}
+# The default; frames of our own children; and a fleet's, which hold the largest file that a lease reads.
+LIMITS = {"host/rpc/codecs", "host/runtime/python_child", "fleet/worker"}
+_FRAMING = re.compile(
+    r"Content-Length|(?:to|from)_bytes\(.*\"big\"|SIZE_BYTES|\.readline\(|\.readexactly\(|\.(?:r?partition|split)\(b\"\\n\"\)"
+    r"|(?:encode|dumps)\(.*\).* \+ b\"\\n\""
+)
+
+
+def test_messages_are_framed_in_one_place():
+    """One channel: one way to frame, one limit, one "the peer is gone"."""
+    texts = {str(one.relative_to(SOURCE).with_suffix("")): one.read_text() for one in MODULES}
+    framing = {name for name, text in texts.items() if _FRAMING.search(text)}
+    assert framing == FRAMINGS.keys()
+    gone = {
+        name for name, text in texts.items() if re.search(r"^class \w+\((?:ConnectionError|EOFError)\)", text, re.M)
+    }
+    limits = {name for name, text in texts.items() if re.search(r"^_?MAX_(?:MESSAGE|FRAME)_BYTES = .*<<", text, re.M)}
+    assert (gone, limits) == ({"host/rpc/codecs"}, LIMITS)
 
 
 FORBIDDEN = (

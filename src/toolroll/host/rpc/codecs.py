@@ -12,7 +12,7 @@ RpcDict = dict[str, Any]
 """One message, decoded."""
 MAX_MESSAGE_BYTES = 64 << 20
 """The longest message that is read or written; a codec may have another limit."""
-SIZE_BYTES = 4
+_SIZE_BYTES = 4
 _HEADER_END = b"\r\n\r\n"
 _MAX_HEADER_BYTES = 4096
 _SHOWN_BYTES = 300
@@ -129,10 +129,10 @@ class _SizedCodec:
 
     def _read_head(self) -> int | None:
         """Take the head off the buffer; the length in it, or None until it is whole."""
-        if len(self._buffer) < SIZE_BYTES:
+        if len(self._buffer) < _SIZE_BYTES:
             return None
-        size = int.from_bytes(self._buffer[:SIZE_BYTES], "big")
-        del self._buffer[:SIZE_BYTES]
+        size = int.from_bytes(self._buffer[:_SIZE_BYTES], "big")
+        del self._buffer[:_SIZE_BYTES]
         return size
 
 
@@ -140,8 +140,11 @@ class SizeCodec(_SizedCodec):
     """Four bytes with the length, the highest first, and JSON."""
 
     def encode(self, message: RpcDict) -> bytes:
-        body = _bounded(encode_json(message), self._limit)
-        return len(body).to_bytes(SIZE_BYTES, "big") + body
+        return self.frame(_bounded(encode_json(message), self._limit))
+
+    def frame(self, body: bytes) -> bytes:
+        """The bytes of a message that is JSON already."""
+        return len(body).to_bytes(_SIZE_BYTES, "big") + body
 
 
 class ContentLengthCodec(_SizedCodec):

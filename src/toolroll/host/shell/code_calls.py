@@ -17,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from toolroll.host.rpc.channel import FAILED, Channel, ServedCall, SocketStream
-from toolroll.host.rpc.codecs import SIZE_BYTES, PeerGoneError, RpcDict, SizeCodec, encode_json
+from toolroll.host.rpc.codecs import PeerGoneError, RpcDict, SizeCodec, encode_json
 from toolroll.host.runtime.cancellation import PERSON_CLOCK, CancelToken, PersonClock
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.code_client import VARIABLE
@@ -107,7 +107,7 @@ class _ProgramCodec(SizeCodec):
         if self.left < 0 and "result" in message:
             why = "The calls and results of this program take too many bytes together."
             body = encode_json({"id": message["id"], "error": _make_error(why)})
-        return len(body).to_bytes(SIZE_BYTES, "big") + body
+        return self.frame(body)
 
 
 class CodeCalls:
