@@ -162,6 +162,7 @@ class Services:
         if self._shared_spill is None:
             closing.callback(self.spill.close)
         self.guard.remember(Grants(self.state))
+        self.secrets.keep_in(self.state)
 
     def _open_files(self, closing: ExitStack, profile: Profile) -> None:
         self.files = Workspace(self.root, self.state, self.spill, **self._file_options(profile))
@@ -356,11 +357,12 @@ class Services:
         self.files.records.restore(before.files)
         self.shell.memory.resume(self.session, before.shells)
         self.guard.resume(before.grants)
+        self.secrets.resume(before.secret)
 
         def keep() -> None:
             with suppress(OSError):  # a full disk: what was called for has been done
                 shells, files = self.shell.memory.saved(self.session), self.files.records.all()
-                store.save(before, shells, files, self.guard.session_grants)
+                store.save(before, shells, files, self.guard.session_grants, self.secrets.known)
 
         self._keep_session = keep
         self._closing.callback(self.save_session)

@@ -87,6 +87,24 @@ def test_a_secret_that_could_have_been_read(
     assert "'other.example.com' can carry it" in kit.call("fetch", {"url": "https://other.example.com/"}).text
 
 
+@pytest.mark.parametrize("name", ["history", "rag", "read", "resumed"])
+def test_what_an_earlier_session_kept(ask: Callable[..., Kit], server: Server, ws: Path, name: str) -> None:
+    (ws / ".env").write_text("DB_PASSWORD=hunter2-swordfish\n" * 5_000)
+    with ask(session="one") as first:
+        first.resume()
+        kept = first.call("bash", {"command": "cat .env"}).text.rpartition("'")[0].rpartition("'")[2]
+    for one in (".env", "server.key", "plain"):
+        (ws / one).unlink()
+    calls = {"history": {}, "rag": {"action": "search", "query": "swordfish"}, "read": {"path": kept}}
+    with ask(session="one" if name == "resumed" else "two") as kit:
+        if name == "resumed":
+            kit.resume()
+        else:
+            assert can_post(kit, server)
+            kit.call(name, calls[name])
+        assert not can_post(kit, server)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,10 +26,13 @@ from toolroll.text.lines import list_some
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolroll.host.runtime.state import State
+
 _PACKAGES = re.compile(r"node_modules|(?:site|dist)-packages|python\d[\d.]*|vendor|target|__pycache__|\.(?:hg|svn|jj)")
 _MAX_DEPTH, _MAX_NAMES = 40, 200_000
 _TOO_LARGE = f"a file of a workspace with more than {_MAX_NAMES:,} names"
 _SHOWN = 10  # files, in a question or a note
+_FOLDER, _MARKED = "secrets", "read"  # in the state of a workspace: some session could have read a secret
 _NETWORK_KEY = ("secrets", "network")
 _NETWORK_COVERS = "the network of all commands of this workspace, although they can read its files of secrets"
 
@@ -90,6 +94,7 @@ class SecretAccess:
         self._list_tracked = list_tracked
         self._lock = threading.Lock()
         self._mark = _Mark()
+        self._state: State | None = None
         self._commands_ran = self._has_looked = self._was_noted = self._was_declined = self._is_free = False
 
     def share(self, other: SecretAccess) -> None:
@@ -97,6 +102,19 @@ class SecretAccess:
         if self.source:
             other._mark.source = other._mark.source or self.source
         self._mark = other._mark
+
+    def keep_in(self, state: State) -> None:
+        """Keep with the workspace that a session could have read a secret, for later ones that read what it kept."""
+        self._state = state
+
+    @property
+    def known(self) -> str:
+        """The same as `source`, without a look at what commands could have read since."""
+        return self._mark.source
+
+    def resume(self, source: str) -> None:
+        """Go on with a session, of which this was `known`."""
+        self._mark.source = self._mark.source or source
 
     def find_out(self) -> None:
         """Look through a frozen workspace, for the forks of it that `start_from` this."""
@@ -121,16 +139,24 @@ class SecretAccess:
             self.notice_read(parts, _follow(f"{there}/{path}") if there else path)
 
     def notice_read(self, parts: tuple[str, ...], name: str = "") -> None:
-        """Record a file that is read, by its components; `name` is another path of it."""
+        """Record a file that is read, by its components, none for a kept output; `name` is another path of it."""
         if self._mark.source:
+            return
+        if not parts:
+            self.notice_kept()
             return
         from toolroll.policy.paths import is_secret_name, may_hold_credential
 
         path = "/".join(parts)
         if any(is_secret_name(one) or self._is_named(one) for one in (path, name or path)) or may_hold_credential(
-            parts[-1] if parts else ""
+            parts[-1]
         ):
             self._notice_file(path)
+
+    def notice_kept(self) -> None:
+        """Record that a tool reads what sessions have kept: outputs, changes, documents."""
+        if self._state is not None and os.path.lexists(f"{self._state.path}/{_FOLDER}/{_MARKED}"):
+            self._set("What a session kept that could have read a secret was read")
 
     def notice_result(self, effects: Effect) -> None:
         """Record that the result of a call was read, which may come from another machine."""
@@ -292,7 +318,10 @@ class SecretAccess:
 
     def _set(self, source: str) -> None:
         with self._lock:
-            self._mark.source = self._mark.source or source
+            known, self._mark.source = self._mark.source, self._mark.source or source
+        if self._state is not None and not known:
+            with suppress(OSError):  # a full disk
+                self._state.put(_FOLDER, _MARKED, b"")
 
     def _require(self, call: Call, source: str, objection: str, key: tuple[str, ...] = (), covers: str = "") -> None:
         """Ask for something that could carry a secret out; without an objection there is nothing to ask."""

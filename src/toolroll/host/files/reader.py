@@ -159,7 +159,7 @@ class FileReader:
         self.records = SeenVersions()
         self.cwd = "."
         self.on_read: Callable[[tuple[str, ...]], None] = lambda _parts: None
-        """Gets the real path of each file of the workspace that is read."""
+        """Gets the real path of each file of the workspace that is read; an empty one for kept outputs."""
         self._contents = DigestCache()
         self._milestones = LineIndexCache()
         self._spill = spill
@@ -170,6 +170,7 @@ class FileReader:
     def where(self, path: str) -> tuple[Root, str]:
         """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
         if path.startswith(PREFIX):
+            self.on_read(())
             return self._spill.root(), path.removeprefix(PREFIX)
         if self.cwd != "." and path and not path.startswith("/"):
             path = f"{self.cwd}/{path}"

@@ -43,6 +43,8 @@ class SavedSession(msgspec.Struct):
     """By name; the empty name is the usual one."""
     grants: list[tuple[str, ...]] = []
     """The keys of requests that were allowed for the session."""
+    secret: str = ""
+    """How it could have read a secret, in words; empty if it could not."""
 
     @property
     def cwd(self) -> str:
@@ -96,6 +98,7 @@ class SessionStore:
         shells: Mapping[str, SavedShell],
         files: Mapping[str, FileRecord],
         grants: Iterable[tuple[str, ...]] = (),
+        secret: str = "",
     ) -> None:
         """Keep what a process has changed of a session since it has loaded it; another's changes stay."""
         with hold_lock(self._state.folder(_FOLDER), _LOCK, CancelToken()):
@@ -105,7 +108,7 @@ class SessionStore:
                 now = SavedSession(before.name)
             granted = list(dict.fromkeys((*now.grants, *grants)))
             seen, kept = _merge(before.files, files, now.files), _merge(before.shells, shells, now.shells)
-            made = SavedSession(before.name, time.time(), seen, kept, granted)
+            made = SavedSession(before.name, time.time(), seen, kept, granted, secret or now.secret)
             self._state.put(_FOLDER, session_file_name(before.name) + _SUFFIX, msgspec.json.encode(made))
 
     def all(self) -> list[SavedSession]:

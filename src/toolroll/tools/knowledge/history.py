@@ -30,6 +30,8 @@ def history(
     diff: Annotated[bool, "Without a query: show what each call changed."] = False,
 ) -> PassageResults | Timeline:
     """Search what was said and done here, the documents in the library, or guidance on these tools."""
+    if source != "guidance":
+        ctx.secrets.notice_kept()
     if not query and source == "calls":
         return read_timeline(ctx.journal, ctx.history.call_log, limit, diffs=diff)
     if source == "documents":

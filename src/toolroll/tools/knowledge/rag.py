@@ -103,6 +103,7 @@ def rag(
         return replace(_held("The library", held, ranking.by, ranking.note), sources=library.sources())
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
+    ctx.secrets.notice_kept()
     if action == "search":
         return ingest.search(query or "", limit)
     return ask(ingest, query or "", limit, http=ctx.http, environment=ctx.environment, token=ctx.token)
