@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class ForkedKit(Kit):
     """A kit on a fork of another kit's workspace. At the end of its block the fork is dropped."""
 
+    reads_ahead = False
+
     def __init__(self, base: Kit, fork: Fork, number: int) -> None:
         """Nothing is opened before the first use: a fork is cheap until then."""
         self._base, self._fork, self._spill = base, fork, base._services.spill

@@ -91,6 +91,8 @@ class Kit(ProgramCalls):
     _spill: Spill | None = None  # another kit's
     _warm: Services | None = None  # the same
     _environ: Mapping[str, str] | None = None  # of whom this process works for, if they are not its own
+    reads_ahead = True
+    """Whether a large repository is read for `repo_map` in the background, from a second after a call on."""
 
     def __init__(
         self,
@@ -225,8 +227,13 @@ class Kit(ProgramCalls):
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
         judged = (VerdictStep(services.verdicts),) if services.verdicts is not None else ()
-        first = WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks()
+        first = WhileOpen(services.closed, self._read_ahead), ask_before_sending, time_limit, at_once, PathLocks()
         return (*first, *judged, *kept, hold_changes)
+
+    def _read_ahead(self) -> None:
+        services = self._services
+        if self.reads_ahead and services.has_own_files:
+            services.repo_maps.read_ahead(services.launcher)
 
     def _executor_of(self, entries: Mapping[str, Entry], wording: Callable[[str], DialectWording]) -> Executor:
         services = self._services

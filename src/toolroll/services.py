@@ -128,7 +128,8 @@ class Services:
         self.knowledge = knowledge
         self.closed = threading.Event()
         self._keep_session: Callable[[], None] = lambda: None
-        self._judged = settings.verdict != "off"
+        self._judged, self._holds = settings.verdict != "off", settings.verdict == "hold"
+        self.has_own_files = files is None
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
             self.root = self._open_root(closing, os.fspath(workspace), place, profile.new_folder_mode, settings.roots)
@@ -169,6 +170,7 @@ class Services:
         self.files.on_read = self.secrets.notice_read
         self.journal = self.undo_journal = Journal(self.root, self.state)
         states = {name: self._state_of(other, name, closing) for name, other in self.root.others.items()}
+        self.files.holds = self._holds
         self.git = make_guard(self.root, self.state, states)
         closing.callback(self.git.close)
         self.capture = _defer(closing, self._open_capture)
@@ -213,7 +215,7 @@ class Services:
         self.remote = McpServers(settings.mcp, *own)
         closing.callback(self.remote.close)
         self.forks = _defer(closing, self._open_forks)
-        judged = profile.verdicts and settings.verdict == "full"
+        judged = profile.verdicts and settings.verdict in ("full", "hold")
         self.verdicts = _defer(closing, self._open_verdicts) if judged else None
 
     def _open_verdicts(self) -> Verdicts:

@@ -75,15 +75,18 @@ class Authorization:
 class WhileOpen:
     """Refuses calls after the kit was closed: they would open engines that are never closed."""
 
-    def __init__(self, closed: threading.Event) -> None:
-        self._closed = closed
+    def __init__(self, closed: threading.Event, start: Callable[[], None]) -> None:
+        """`start` is called at the first call, and begins what goes on beside the calls."""
+        self._closed, self._starts = closed, [start]
 
     def __call__(self, _view: View, proceed: Proceed) -> Proceed:
-        is_closed = self._closed.is_set
+        is_closed, starts = self._closed.is_set, self._starts
 
         def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
             if is_closed():
                 raise ToolError(ErrorCode.CANCELLED, "This Kit is closed. Open another one for more calls.")
+            while starts:
+                starts.pop()()
             return proceed(ctx, arguments)
 
         return checked

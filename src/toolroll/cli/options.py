@@ -155,6 +155,7 @@ def open_kit(
         raise UsageError(str(error)) from None
     except OSError as error:
         raise cannot_open(args.workspace, error) from None
+    kit.reads_ahead = False  # it is for one call
     if session and (lost := kit.resume()):
         complain(lost, "note", to=None if caller is None else caller.err)
     return closing(kit)  # `with kit` would import every tool

@@ -28,6 +28,8 @@ class WarmKit(Kit):
     `close` keeps it open for the jobs that it has started.
     """
 
+    reads_ahead = False
+
     def __init__(self, base: Kit, kits: WarmKits, environ: Mapping[str, str], **options: Any) -> None:
         self._kits, self._warm, self.base, self._environ = kits, base._services, base, environ
         super().__init__(base.workspace, settings=base.settings, **options)

@@ -39,6 +39,8 @@ _MAX_SAID = 2_000
 class PoolKit(Kit):
     """The kit on a frozen base. Its forks are leases."""
 
+    reads_ahead = False
+
     def __init__(
         self, path: str, state: str, limits: Mapping[str, Any], *, prepared_at: str = "", **options: Any
     ) -> None:

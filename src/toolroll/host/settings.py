@@ -102,8 +102,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     environment: Environment = Environment()
     limits: dict[str, Any] = {}
     language_servers: dict[str, str] = {}
-    verdict: Literal["off", "syntax", "full"] = "full"
-    """What a result says about a change of files: nothing, where it does not parse any more, or all it has caused."""
+    verdict: Literal["off", "syntax", "full", "hold"] = "full"
+    """What a result says about a change of files: nothing, where it does not parse any more, or all it has caused.
+
+    `hold` is `full`, and a change after which a file does not parse any more is written with the next that mends it.
+    """
     mcp: str | dict[str, Any] | None = None
     """The path of a file like `mcp.json`, or its servers by name."""
     roots: tuple[str, ...] = ()

@@ -252,6 +252,47 @@ def test_what_there_was_no_time_for_is_left_for_the_next_call(tree, repo_maps, m
         assert (now.left, now.read, len(now.ranker)) == (0, 5, 4)
 
 
+def test_of_many_new_files_those_that_a_question_is_about_are_parsed_first(tree, repo_maps, monkeypatch):
+    monkeypatch.setattr(module, "_BATCH_FILES", 2)
+    monkeypatch.setattr(module, "_FIRST_FILES", 1)
+
+    def rank(ranker):
+        return ranker.by_question("class Engine in core")
+
+    with repo_maps.build(rank=rank) as now:
+        assert (now.left, now.made) == (4, 1)
+        assert [path for path, _ in rank(now.ranker).files[:2]] == ["core.py", "a.py"], (
+            "by its words, which are known of all code"
+        )
+        assert [len(now.ranker.marks(one)) for one in ("core.py", "a.py", "web/b.ts")] == [2, 0, 0]
+    with repo_maps.build(rank=rank) as now:
+        assert (now.left, now.made) == (0, 3), "the next call reads the rest"
+        assert len(now.ranker.marks("web/b.ts")) == 1
+
+
+def test_a_large_repository_is_read_ahead(tree, ws, open_kit, monkeypatch):
+    monkeypatch.setattr("toolroll.host.code.repo_map.AHEAD_DELAY_S", 0.0)
+    monkeypatch.setattr("toolroll.host.code.repo_map.MIN_AHEAD", 4)
+    git(ws, "init", "-q")
+    git(ws, "add", ".")
+    kit = open_kit()
+    with kit.fork() as fork:
+        assert fork.call("time", {}).ok
+        assert fork._services.repo_maps._ahead is None
+    assert kit._services.repo_maps._ahead is None, "before the first call"
+    assert kit.call("time", {}).ok
+    kit._services.repo_maps._ahead.join(30)
+    assert kit.call("repo_map", {"query": "engine"}).data["read"] == 0
+
+
+def test_reading_ahead_ends_when_the_kit_is_closed(tree, ws, open_kit, monkeypatch):
+    monkeypatch.setattr("toolroll.host.code.repo_map.AHEAD_DELAY_S", 60.0)
+    kit = open_kit()
+    assert kit.call("time", {}).ok
+    kit.close()
+    assert not kit._services.repo_maps._ahead.is_alive()
+
+
 def test_a_cancelled_look_stops(tree, repo_maps):
     token = CancelToken()
     token.cancel()

@@ -105,6 +105,37 @@ def test_less_may_be_configured(ws, put, level, said):
         assert kit.call("edit", {"path": "a.py", "old": "os.getcwd()", "new": "'x'"}).text.count("not used") == 0
 
 
+def test_a_change_that_breaks_a_file_is_held_until_the_next_mends_it(ws, put):
+    put({"a.py": "def f(a):\n    return a\n"})
+    with Kit(ws, settings=Kit(ws).settings.override(verdict="hold")) as kit:
+        first = kit.call("edit", {"path": "a.py", "old": "def f(a):", "new": "def f(a, b:"})
+        assert "line 1: '(' was never closed. So the change is held, not written" in first.text
+        assert (ws / "a.py").read_text() == "def f(a):\n    return a\n"
+        assert "def f(a, b:" in kit.call("read", {"path": "a.py"}).text
+        second = kit.call("replace_lines", {"path": "a.py", "start": 2, "end": 2, "content": "    return a + b"})
+        assert "is held" in second.text, "still: a change may take several steps"
+        third = kit.call("edit", {"path": "a.py", "old": "b:", "new": "b):"})
+        assert "held" not in third.text
+        assert (ws / "a.py").read_text() == "def f(a, b):\n    return a + b\n"
+        assert kit.call("undo", {}).ok
+        assert (ws / "a.py").read_text() == "def f(a):\n    return a\n", "all of it is one step"
+
+
+def test_what_is_held_ends_with_a_change_by_others_or_a_new_content(ws, put):
+    put({"a.py": "x = 1\n", "b.py": "x = 1\n"})
+    with Kit(ws, settings=Kit(ws).settings.override(verdict="hold")) as kit:
+        assert "is held" in kit.call("write", {"path": "a.py", "content": "x = (\n"}).text
+        assert "is held" in kit.call("multiedit", {"pattern": "b.py", "find": "1", "replace": "("}).text
+        assert kit.call("write", {"path": "b.py", "content": "x = 1\n"}).ok
+        assert "x = 1" in kit.call("read", {"path": "b.py"}).text
+        (ws / "a.py").write_text("x = 2\n")
+        said = kit.call("edit", {"path": "a.py", "old": "x = 2", "new": "x = 3"}).text
+        assert "The change that was held is dropped." in said
+        assert (ws / "a.py").read_text() == "x = 3\n"
+        assert kit.call("write", {"path": "new.py", "content": "x = (\n"}).ok
+        assert (ws / "new.py").exists(), "a new file is written as it is"
+
+
 def serve_badly(ws, folder, manner):
     """Put a server for TypeScript first on PATH that behaves in this manner; it may read the workspace alone."""
     folder.mkdir()

@@ -20,10 +20,14 @@ FAULT = "fault"
 """In place of an error code: the parser itself does not work, such as one of another version than its grammars."""
 
 
-def main() -> None:
-    """Answer requests until the parent closes the pipe. Limits its own time and memory."""
+def main(priority: str = "") -> None:
+    """Answer requests until the parent closes the pipe. Limits its own time and memory; `idle`: the lowest priority."""
     import gc
+    import os
     import resource
+
+    if priority == "idle":
+        os.nice(19)
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(ValueError, OSError):  # macOS has no such limit

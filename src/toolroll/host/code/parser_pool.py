@@ -52,8 +52,10 @@ def _read_error(code: str, message: str) -> ToolError:
 class ParserPool:
     """A few parser children, started when there is work. Thread-safe."""
 
-    def __init__(self, launcher: Launcher, most: int | None = None) -> None:
+    def __init__(self, launcher: Launcher, most: int | None = None, *, idle: bool = False) -> None:
+        """`idle`: its children compute only when nobody else does."""
         self._launcher = launcher
+        self._words = ("idle",) if idle else ()
         self.most = most or max(1, min(4, os.cpu_count() or 1))
         self._free: list[_Child] = []
         self._slots = threading.BoundedSemaphore(self.most)
@@ -135,7 +137,7 @@ class ParserPool:
                 if self._closed:
                     raise ToolError(ErrorCode.CANCELLED, "This kit is closed.")
                 child = self._free.pop() if self._free else None
-            child = child or _Child(self._launcher)
+            child = child or _Child(self._launcher, self._words)
             try:
                 yield child
             except BaseException:
@@ -155,8 +157,8 @@ class ParserPool:
 class _Child:
     """One child. After its death the next request starts another."""
 
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
+    def __init__(self, launcher: Launcher, words: Sequence[str]) -> None:
+        self._launcher, self._words = launcher, words
         self._process: PythonChild | None = None
 
     def ask(self, head: bytes, sources: bytes, token: CancelToken | None) -> list[tuple[str, str, bytes]]:
@@ -185,7 +187,7 @@ class _Child:
     ) -> list[tuple[str, str, bytes]]:
         import msgspec
 
-        child = self._process = self._process or PythonChild(self._launcher, _CHILD_MODULE)
+        child = self._process = self._process or PythonChild(self._launcher, _CHILD_MODULE, self._words)
         child.send(head, sources)
         answers = msgspec.json.decode(child.receive_frame(token, deadline), type=list[tuple[str, str, int]])
         rest = child.receive(sum(size for _, _, size in answers), token, deadline)

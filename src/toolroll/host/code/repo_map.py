@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,14 +14,17 @@ from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.code.map_builder import BuiltMap, MapBuilder
+    from toolroll.host.code.map_builder import BuiltMap, MapBuilder, Ranking
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
     from toolroll.host.runtime.call import Progress
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
     from toolroll.text.code.map.commit_history import CommitHistory
 
+AHEAD_DELAY_S = 1.0  # a session that ends sooner reads nothing ahead
+MIN_AHEAD, _MAX_AHEAD = 256, 50_000  # files of a repository that is read ahead; a smaller one is read by a call
 _MAX_HISTORIES = 4
 _GIT_TIMEOUT_S = 10.0
 _REF = re.compile(r"refs/[\w./@+-]+")
@@ -40,25 +44,51 @@ class RepoMaps:
         self._structure = structure
         self._lock = threading.Lock()
         self._builder: MapBuilder | None = None
+        self._ahead: threading.Thread | None = None
+        self._closed, self._closing = threading.Event(), CancelToken()
         self._history_lock = threading.Lock()
         self._histories: dict[tuple[str, str], CommitHistory] = {}
 
     @contextmanager
     def build(
-        self, path: str = ".", token: CancelToken | None = None, progress: Progress | None = None
+        self,
+        path: str = ".",
+        token: CancelToken | None = None,
+        progress: Progress | None = None,
+        rank: Ranking | None = None,
     ) -> Iterator[BuiltMap]:
-        """The map of a folder as it is now; it does not change until the block ends."""
+        """The map of a folder as it is now; it does not change until the block ends.
+
+        With `rank`, of many files that are not known those are read that it has first.
+        """
         while not self._lock.acquire(timeout=POLL_SECONDS):
             if token is not None:
                 token.check()
         try:
-            if self._builder is None:
-                from toolroll.host.code.map_builder import MapBuilder
-
-                self._builder = MapBuilder(self._files, self._search, self._structure)
-            yield self._builder.update(self._files.root.text(path) or ".", token, progress)
+            yield self._open().update(self._files.root.text(path) or ".", token, progress, rank)
         finally:
             self._lock.release()
+
+    def read_ahead(self, launcher: Launcher) -> None:
+        """Read a large repository in the background, after a while in which it may be closed again; returns at once."""
+        if self._ahead is None:
+            self._ahead = threading.Thread(target=self._read_ahead, args=(launcher,), name="toolroll map", daemon=True)
+            self._ahead.start()
+
+    def _read_ahead(self, launcher: Launcher) -> None:
+        if self._closed.wait(AHEAD_DELAY_S) or not MIN_AHEAD < _count_tracked(self._files.root.path) < _MAX_AHEAD:
+            return
+        with suppress(ToolError, OSError):  # no call waits for it
+            with self._lock:
+                builder = self._open()
+            builder.read_ahead(self._lock, self._closing, launcher)
+
+    def _open(self) -> MapBuilder:
+        if self._builder is None:
+            from toolroll.host.code.map_builder import MapBuilder
+
+            self._builder = MapBuilder(self._files, self._search, self._structure)
+        return self._builder
 
     def commit_history(
         self, open_repository: Callable[[str, float], Repository], path: str = "."
@@ -89,9 +119,21 @@ class RepoMaps:
         return held
 
     def close(self) -> None:
+        self._closed.set()
+        self._closing.cancel()
+        if self._ahead is not None:
+            self._ahead.join()
         with self._lock:
             if self._builder is not None:
                 self._builder.close()
+
+
+def _count_tracked(folder: str) -> int:
+    """How many files a repository has in its index, by the head of that; 0 if there is none."""
+    with suppress(OSError), open(os.path.join(folder, ".git", "index"), "rb") as index:
+        mark, _, count = struct.unpack(">4sLL", index.read(12).ljust(12))
+        return int(count) if mark == b"DIRC" else 0
+    return 0
 
 
 def _head(folder: str) -> str:

@@ -46,6 +46,12 @@ class TextFile:
     """What is known of that change, in words."""
     stray: ToolError | None = None
     """What is wrong with bytes that are no text; they are kept."""
+    disk: bytes | None = None
+    """What the file has on disk, where the data are held and not written."""
+
+    @property
+    def stored(self) -> bytes:
+        return self.data if self.disk is None else self.disk
 
     @cached_property
     def text(self) -> str:
@@ -74,6 +80,8 @@ class ContentChange:
     """What is known to be the same in both."""
     judged: bool = True
     """False where verdicts are off."""
+    held: bool = False
+    """It is not written, because the file would not parse any more."""
 
     @property
     def created(self) -> bool:
@@ -103,7 +111,8 @@ class ContentChange:
         """Where the file does not parse any more, or uses undefined names, in one line; empty if it is fine."""
         if not self.judged or not self.changed or names.is_prose(self.path):
             return ""
-        return describe_faults(self.path, self.before, self.after)
+        said = describe_faults(self.path, self.before, self.after)
+        return f"{said} {_HELD}" if self.held else said
 
 
 def read_all(fd: int, size: int) -> bytes:
@@ -118,6 +127,10 @@ _MOST = 3
 _LISTED = 5_000  # names of a folder that are compared
 _WALKED = 20_000  # entries among which the only file of a name is looked for
 _SKIPPED = ("node_modules", "site-packages")
+_HELD = (
+    "So the change is held, not written: `read` and the next edit see the new text, and the edit after which the file "
+    "parses writes all of it."
+)
 
 
 def near_names(root: Root, where: str) -> list[str]:
@@ -220,7 +233,8 @@ class FileReader:
             os.close(fd)
         version = Version(stamp_of(status), self._contents.digest(real, data))
         used = self._fitting(real, data, encoding, path)
-        document = TextFile(real, data, used, version)
+        held = self._held(real, version)
+        document = TextFile(real, data if held is None else held, used, version, disk=None if held is None else data)
         wrong = _wrong_text(path, document)
         if wrong is None:
             return document
@@ -246,8 +260,10 @@ class FileReader:
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
             if status.st_size <= _WHOLE_BYTES:
                 data = read_all(fd, status.st_size)
-                found = _window(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
+                held = self._held(real, version)
+                shown = data if held is None else held
+                found = _window(shown, start, count, self._fitting(real, data, encoding, path))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
@@ -271,6 +287,11 @@ class FileReader:
             version = Version(stamp_of(status), self._contents.digest(real, data))
             self.records.note(real, version, self.records.get(real).encoding)
         return data
+
+    def _held(self, real: str, version: Version) -> bytes | None:
+        """The content that is held for this version of a file."""
+        record = self.records.get(real)
+        return record.held if record.version is not None and record.version.stamp == version.stamp else None
 
     def may_read(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if what is at this real path may not be read."""

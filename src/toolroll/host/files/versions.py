@@ -36,6 +36,8 @@ class FileRecord(NamedTuple):
     read: float | None = None
     """When it was read or written last, in seconds since 1970: what was written is known."""
     written: float | None = None
+    held: bytes | None = None
+    """A new content that is not written, because a file of this version would not parse any more."""
 
 
 _UNSEEN = FileRecord()
@@ -61,8 +63,15 @@ class SeenVersions:
         now = time.time()
         with self._lock:
             before = self._files.get(path, _UNSEEN)
-            self._files[path] = FileRecord(version, encoding, now, now if written else before.written)
+            held = None if written or before.version is None or before.version.stamp != version.stamp else before.held
+            self._files[path] = FileRecord(version, encoding, now, now if written else before.written, held)
             self._files.move_to_end(path)
+
+    def hold(self, path: str, version: Version, encoding: Encoding, content: bytes | None) -> None:
+        """Let this session see another content of a version; None ends that."""
+        self.note(path, version, encoding)
+        with self._lock:
+            self._files[path] = self._files[path]._replace(held=content)
 
     def forget(self, path: str) -> None:
         """Drop a path and everything below it."""

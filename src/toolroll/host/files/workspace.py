@@ -19,7 +19,7 @@ from toolroll.host.files.openat import PathHandle, WriteTurn
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.verdict import describe_faults
+from toolroll.host.files.verdict import find_break
 from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
@@ -97,6 +97,8 @@ class Workspace(FileReader):
         """`judged`: changes say where a file does not parse any more."""
         super().__init__(root, spill, limits, policy, guess=guess)
         self.judged = judged
+        self.holds = False
+        """Whether a change that makes a file unparsable is held."""
         self.state = state
         self._launcher = launcher
         self._fresh = Freshness(self.records, guard)
@@ -155,7 +157,8 @@ class Workspace(FileReader):
         last = self._contents.last("/".join(self.key(path))) if quoted else None
         document = self.peek(path, encoding, strays=not self._fresh.needs_read)
         if quoted and self._fresh.allows_quotes and self._fresh.is_stale(document.path, document.version):
-            document = replace(document, stale=True, since=_changed_lines(last, document.data))
+            lost = " The change that was held is dropped." * (self.records.get(document.path).held is not None)
+            document = replace(document, stale=True, since=_changed_lines(last, document.data) + lost)
         else:
             self._fresh.check_seen(document.path, document.version)
         if not document.round_trips:
@@ -197,33 +200,47 @@ class Workspace(FileReader):
         if draft.stray and isinstance(made, str) and not "".join(set(made) - set(draft.text)).isascii():
             raise draft.stray  # in which encoding is it to be written?
         data = draft.encoding.encode(made) if isinstance(made, str) else made.data
-        same = diff.NOTHING if isinstance(made, str) else made.same
-        change = ContentChange(draft.path, draft.data, data, draft.encoding, same, self.judged)
+        same = diff.NOTHING if isinstance(made, str) or draft.disk is not None else made.same
+        change = ContentChange(draft.path, draft.stored, data, draft.encoding, same, self.judged)
+        if self._hold(change, draft.version):
+            return replace(change, held=True)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
             with self.root.place(draft.path, check=self.may_write) as place:
-                self._put(place, data, draft.version, draft.encoding, before=draft.data)
+                self._put(place, data, draft.version, draft.encoding, before=draft.stored)
             if self._recorder is not None and note:
                 self._recorder.note[draft.path] = dict(note)
         return change
+
+    def _hold(self, change: ContentChange, version: Version) -> bool:
+        """Keep a change for the next one, if the file would not parse any more; else end what was kept."""
+        is_held = self.holds and change.changed and find_break(change.path, change.before, change.after) != ""
+        if is_held or self.records.get(change.path).held is not None:
+            self.records.hold(change.path, version, change.encoding, change.after if is_held else None)
+        return is_held
 
     def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> tuple[str, ...]:
         """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them.
 
         Says where files do not parse any more, of the first ones.
         """
-        for at in range(0, len(drafts), _TOGETHER):
-            with ExitStack() as held, self._turn() if self._recorder is None else nullcontext():
-                saves = list(self._saves(drafts[at : at + _TOGETHER], held))
+        made = (self._change(draft, text) for draft, text, _ in drafts)
+        held = {one.path for (draft, *_), one in zip(drafts, made, strict=True) if self._hold(one, draft.version)}
+        written = [row for row in drafts if row[0].path not in held]
+        for at in range(0, len(written), _TOGETHER):
+            with ExitStack() as stack, self._turn() if self._recorder is None else nullcontext():
+                saves = list(self._saves(written[at : at + _TOGETHER], stack))
                 if self._recorder is not None:
                     self._recorder.about_to(*(one.step for one in saves if one.step is not None))
                 for one in saves:
                     one.new.settle()
                 for one in saves:
                     self._finish(one)
-        judged = drafts[:JUDGED] if self.judged else ()
-        first = ((draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in judged)
-        return tuple(said for one in first if (said := describe_faults(*one)))
+        first = (self._change(draft, text) for draft, text, _ in (drafts[:JUDGED] if self.judged else ()))
+        return tuple(said for one in first if (said := replace(one, held=one.path in held).verdict))
+
+    def _change(self, draft: TextFile, text: str) -> ContentChange:
+        return ContentChange(draft.path, draft.stored, draft.encoding.encode(text), draft.encoding)
 
     def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
         """Make everything ready, so that putting the new files in their places is all that is left."""
@@ -234,7 +251,7 @@ class Workspace(FileReader):
             place = held.enter_context(self._place(draft.path, place))
             found = self._contents.digest(place.path, data)
             known = draft.version.digest, found
-            step = recorder.plan(place, data, draft.data, None, known) if recorder else None
+            step = recorder.plan(place, data, draft.stored, None, known) if recorder else None
             new = held.enter_context(atomic.Replacement(place, data, self._stage()))
             new.begin()
             yield _Save(draft, place, new, found, step, note)
@@ -282,6 +299,8 @@ class Workspace(FileReader):
             data = content if isinstance(content, bytes) else used.encode(content)
             self._check_size(path, len(data), self._limits.write_bytes, _SPLIT)
             change = ContentChange(place.path, before, data, used, judged=self.judged)
+            if version is not None and self._hold(change, version):
+                return replace(change, held=True)
             if change.changed:
                 self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)
             return change

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 KINDS: Mapping[str, float] = {
@@ -131,6 +131,7 @@ class Weights:
 WEIGHTS = Weights()
 
 
+@lru_cache(1 << 16)
 def find_aside(path: str) -> int | None:
     """Which row of ASIDE a file belongs to; None for one that counts in full."""
     lower = path.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from toolroll.host.context import Context
@@ -65,6 +66,7 @@ def repo_map(
     files: Annotated[tuple[str, ...], Field(path=True), "Files you know: shows what they build on, not them."] = (),
 ) -> RepoMap:
     """Map the code base: the files that matter for a task, best first, with definitions and their lines."""
+    from toolroll.text.code.map.ranking import FileRanker
     from toolroll.text.code.map.show import MapLayout, render
 
     where = ctx.structure.resolve_path(ctx.files, path)
@@ -79,21 +81,23 @@ def repo_map(
     play = {"/".join(ctx.files.key(one)) for one in files}
     query = query.strip()
     past = ctx.repo_maps.commit_history(ctx.repository, path) if query else None
-    with ctx.repo_maps.build(where, ctx.token, ctx.progress) as built:
+    rank = partial(FileRanker.by_question, text=query, past=past, play=play)
+    with ctx.repo_maps.build(where, ctx.token, ctx.progress, rank if query else None) as built:
         ranker = built.ranker
-        ranking = ranker.by_question(query, past, play) if query else ranker.by_graph(play)
+        ranking = rank(ranker) if query else ranker.by_graph(play)
         matched = bool(ranking.files)
         if not matched:
             ranking = ranker.by_graph(play)
         ranked = len(ranking.files)
         layout = MapLayout(ranking.files, ranker.marks, lambda one: ranker.values(one, ranking), max_tokens)
         longest = _note(built, max(0, ranked - 1), ranked, matched, max_tokens)
-        parts = layout.parts(estimate(f"\n{longest}") + _SPARE_TOKENS)
+        parts = layout.parts(estimate(f"{_first_line(built)}\n{longest}") + _SPARE_TOKENS)
     return RepoMap(
         files=[MappedFile(part.path, part.score, list(map(_definition, part.marks))) for part in parts],
         ranked=ranked,
         read=built.read,
-        form="\n".join(render(parts)) or ("No file fits." if ranked else "There is nothing to map."),
+        form=_first_line(built) + "\n".join(render(parts))
+        or ("No file fits." if ranked else "There is nothing to map."),
         note=_note(built, len(parts), ranked, matched, max_tokens),
         status="partial" if built.left or built.failed or not built.whole else "success",
         looked=Looked(counted(built.files, "file"), ("syntax",), built.failed),
@@ -104,11 +108,16 @@ def _definition(mark: Mark) -> MappedDefinition:
     return MappedDefinition(mark.line, mark.kind, mark.path, mark.text)
 
 
+def _first_line(built: BuiltMap) -> str:
+    """What of the tree the map does not have yet; empty if it has all."""
+    if not built.left:
+        return ""
+    return f"({built.left} of {counted(built.files, 'file')} are not read yet: call again for a map of more of them.)\n"
+
+
 def _note(built: BuiltMap, shown: int, ranked: int, matched: bool, most: int) -> str:
     """A note on what is shown and what is not, within half of the budget."""
     notes = []
-    if built.left:
-        notes.append(f"{built.left} files are not read yet, for want of time: call again.")
     if not built.whole:
         notes.append("There are too many files: name a folder in `path`.")
     if ranked and not matched:
