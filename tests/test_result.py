@@ -34,7 +34,7 @@ def test_errors_the_model_can_act_on(error, code):
 @pytest.mark.parametrize(
     "error",
     [
-        OSError(errno.ENOSPC, "No space left"),
+        OSError(errno.ENOMEM, "No memory"),
         OSError(errno.EMFILE, "Too many files"),
         OSError(),
         KeyError("x"),

@@ -231,12 +231,18 @@ _BY_ERRNO: dict[int, ErrorCode] = {
     errno.ETXTBSY: ErrorCode.CONFLICT,
     errno.EROFS: ErrorCode.PERMISSION,
     errno.EFBIG: ErrorCode.TOO_LARGE,
+    errno.ENOSPC: ErrorCode.IO,
+    errno.EDQUOT: ErrorCode.IO,
+    errno.EIO: ErrorCode.IO,
     errno.EXDEV: ErrorCode.IO,
     errno.ENXIO: ErrorCode.IO,
     errno.ENODEV: ErrorCode.IO,
     errno.ENOTSUP: ErrorCode.UNSUPPORTED,
 }
+_ROOM = " Free some room on that disk, then try again."
 _NEXT = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
     errno.EROFS: " Nothing can be changed on this disk; ask the user for a folder that can be written.",
     errno.EMFILE: " Close kits that are not used, or raise the limit of the process (`ulimit -n`).",
 }

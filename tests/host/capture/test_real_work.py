@@ -174,9 +174,11 @@ with Kit(ws, state_dir=small / "state") as kit:
         pass
     (ws / "mine").write_bytes(b"y" * 300_000)
     ran = kit.call("bash", {"command": "echo 2 > a; rm mine"})
-    print(ran.ok, ran.text.splitlines()[-1], (ws / "a").read_text().strip())
+    print(ran.ok, ran.text.splitlines()[-1].replace(str(small), "DISK"), (ws / "a").read_text().strip())
+    print(kit.undo().text.replace(str(small), "DISK"))
+    print(kit.call("write", {"path": "a", "content": "4"}).text.replace(str(small), "DISK"))
     with Kit(ws, state_dir=small / "state", policy=replace(preset("standard"), commit="rules")) as held:
-        print(held.call("bash", {"command": "echo 3 > b"}).text, sorted(os.listdir(ws)))
+        print(held.call("bash", {"command": "echo 3 > b"}).text.replace(str(small), "DISK"), sorted(os.listdir(ws)))
     os.close(fill)
     os.unlink(small / "fill")
     print(kit.call("bash", {"command": "echo 3 > a"}).text.splitlines()[-1])
@@ -194,9 +196,16 @@ def test_on_a_full_disk_a_command_runs_with_a_sentence_and_under_rules_changes_n
     argv = ["unshare", "-m", sys.executable, "-c", code, ws, tmp_path / "small"]
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     said = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    where = (
+        "No space left on device on the disk 'DISK' for toolroll's state folder 'DISK/state', without which no change"
+    )
+    where += " could be undone; XDG_STATE_HOME may name a folder on another disk."
     assert said.stdout.splitlines() == [
-        "True Its changes cannot be undone: No space left on device. 2",
-        "Nothing was merged: No space left on device. ['a', 'first']",
+        f"True Its changes cannot be undone: {where} 2",
+        f"Entry 2 (bash) cannot be undone: {where} Look at the files. To undo an older change, name its entry "
+        "or its path.",
+        f"{where} Free some room on that disk, then try again.",
+        f"Nothing was merged: {where} ['a', 'first']",
         "Changed 1 file: a (+1 -1).",
         "True 2",
     ], said.stderr

@@ -35,7 +35,7 @@ from toolroll.host.capture.steps import (
     order_steps,
 )
 from toolroll.host.capture.under_way import CaptureWatch, Writer, WriterRecord, drop_record, hold_record, left_records
-from toolroll.host.files.journal.entry import JournalEntry, PathState
+from toolroll.host.files.journal.entry import UNKNOWN, JournalEntry, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.pending import TouchedPaths
 from toolroll.host.files.versions import SeenVersions, Version, digest
@@ -144,7 +144,8 @@ class Capture:
                 about = WriterRecord(writer.tool, writer.session, writer.message, writer.title, self._baseline.name)
                 writer.record = hold_record(self._state, about)
             except (OSError, ToolError) as error:
-                writer.note = f"Its changes cannot be undone: {_describe(error)}."
+                writer.unknown = _describe(error)
+                writer.note = f"Its changes cannot be undone: {writer.unknown}."
                 return writer
             self._writers.append(writer)
         return writer
@@ -153,15 +154,24 @@ class Capture:
         """After it has ended: compare, and write the entry. Never raises."""
         with self._lock:
             if writer not in self._writers:
-                return
+                return self._note_unknown(writer)
             try:
                 self._flush(writer)
             except (OSError, ToolError) as error:
-                writer.note = f"What it changed could not be recorded: {_describe(error)}."
+                writer.unknown = _describe(error)
+                writer.note = f"What it changed could not be recorded: {writer.unknown}."
+                self._note_unknown(writer)
             finally:
                 self._writers.remove(writer)
                 self._drop_record(writer)
                 self._keep_later()
+
+    def _note_unknown(self, writer: Writer) -> None:
+        """Have an entry for a command whose changes are not known, at which an undo stops."""
+        if writer.unknown:
+            note = {UNKNOWN: writer.unknown, "command": writer.title}
+            who = writer.tool, writer.session, writer.message
+            self._journal.note_unknown(JournalEntry(0, time.time(), *who, (), note=note))
 
     def _drop_record(self, writer: Writer | None) -> None:
         """Remove the record of a command that has ended and whose changes are all in the journal."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, MutableMapp
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from toolroll.host.files.atomic import is_passing_name
 from toolroll.host.files.ignore import IgnoreRules, read
 from toolroll.host.files.walk import FOLDER, enter
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
@@ -35,7 +36,6 @@ FolderEntries = tuple[dict[str, Stamp], list[str], set[int]]
 
 REPOSITORY = ".git"  # of a folder further down it is taken as a whole
 _IGNORE_FILE = ".gitignore"
-_DRAFT = ".toolroll-"  # names of our own files in the making
 _MAX_DEPTH = 200  # folders below are taken as a whole, like ignored ones
 _MAX_ENTRIES = 200_000  # of what is not ignored; a larger tree takes seconds to list
 _KIND, _IS_FOLDER = 0o170000, stat.S_IFDIR  # in a loop over all files a call of `stat.S_ISDIR` counts
@@ -236,7 +236,7 @@ class TreeLister:
 
 def is_listed(name: str, *, top: bool) -> bool:
     """Whether an entry counts: not the repository at the top, and no file of ours in the making."""
-    return not (top and name == REPOSITORY) and not name.startswith(_DRAFT)
+    return not (top and name == REPOSITORY) and not is_passing_name(name)
 
 
 def stamp_folder(fd: int) -> Stamp:

@@ -46,9 +46,15 @@ def hold_record(state: State, record: WriterRecord) -> HeldRecord:
     import fcntl
 
     name = f"{_OPEN}{time.time_ns():020}-{os.urandom(4).hex()}"
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=state.folder(FOLDER))
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    os.write(fd, msgspec.json.encode(record))
+    with state.explaining():
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=state.folder(FOLDER))
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            os.write(fd, msgspec.json.encode(record))
+        except BaseException:
+            os.unlink(name, dir_fd=state.folder(FOLDER))
+            os.close(fd)
+            raise
     return HeldRecord(name, fd)
 
 
@@ -99,6 +105,8 @@ class Writer:
     """What it has changed so far."""
     note: str = ""
     """What could not be captured."""
+    unknown: str = ""
+    """Why its changes are not known."""
     record: HeldRecord | None = None
     is_job: bool = False
 

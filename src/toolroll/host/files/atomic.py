@@ -309,6 +309,11 @@ def passing_name() -> str:
     return f".toolroll-{os.getpid()}-{os.urandom(8).hex()}"
 
 
+def is_passing_name(name: str) -> bool:
+    """Whether it is such a name, of any process."""
+    return _TEMP.fullmatch(name) is not None
+
+
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 import time
@@ -18,6 +19,8 @@ LOCK, WORKSPACE = ".lock", ".workspace"
 """Files of a state folder: the one that its users hold, and the one that says whose it is."""
 _IDENTITY, _FORMER, _ROOTS = ".identity", "former", "roots"
 _MAX_FORMER = 3  # states of folders that had the same path before
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+_SAID = "state folder"
 _STAMP, _DAY = ".swept", 86_400.0
 MAX_FOLDERS, MAX_BYTES = 500, 2 << 30
 _UNMOUNTED_SECONDS = 30 * _DAY  # a disk that is not mounted may come back
@@ -156,9 +159,26 @@ class State:
 
                 shutil.rmtree(path, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Around what writes to the folder: if its disk is full or broken, the error says which one and what helps."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _DISK_ERRORS or _SAID in str(error.strerror):
+                raise
+            disk = self.path
+            while not os.path.ismount(disk):
+                disk = os.path.dirname(disk)
+            raise OSError(
+                error.errno,
+                f"{error.strerror} on the disk {disk!r} for toolroll's {_SAID} {self.path!r}, without which no change "
+                "could be undone; XDG_STATE_HOME may name a folder on another disk",
+            ) from error
+
     def folder(self, name: str) -> int:
         """A file descriptor of a folder of this name, created if missing. `close` closes it."""
-        with self._lock:
+        with self.explaining(), self._lock:
             if name in self._open and not os.fstat(self._open[name]).st_nlink:  # the state was deleted meanwhile
                 self._deleted.append(self._open.pop(name))
             if name not in self._open:
@@ -189,17 +209,8 @@ class State:
 
     def put(self, folder: str, name: str, data: bytes) -> None:
         """Write a file of a folder atomically."""
-        fd = self.folder(folder)
-        draft = f".{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=fd)
-            with os.fdopen(made, "wb") as file:
-                file.write(data)
-            os.replace(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft, dir_fd=fd)
-            raise
+        with self.explaining():
+            _put(self.folder(folder), name, data)
 
     def close(self) -> None:
         with self._lock:
@@ -315,3 +326,16 @@ def _remove(path: str) -> bool:
         return False
     shutil.rmtree(gone, ignore_errors=True)
     return True
+
+
+def _put(fd: int, name: str, data: bytes) -> None:
+    draft = f".{os.getpid()}.{os.urandom(4).hex()}"
+    try:
+        made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=fd)
+        with os.fdopen(made, "wb") as file:
+            file.write(data)
+        os.replace(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=fd)
+        raise

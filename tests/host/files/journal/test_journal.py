@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from toolroll import Kit, ToolError
+from toolroll.host.files.journal import recorder as recorder_module
 from toolroll.host.files.journal.entry import NOT_KEPT, PathChange, PathState
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.journal.log import JournalLog
@@ -350,10 +351,64 @@ def test_what_others_changed_since_is_not_undone(kit, ws):
     (ws / "a.txt").write_bytes(b"\xff")
     assert "\n" not in kit.undo().error.message, "what is no text is not shown"
     (ws / "a.txt").unlink()
+    os.mkfifo(ws / "a.txt")
     assert kit.undo().error.code == "Conflict"
-    (ws / "a.txt").write_text("one\n")
-    assert kit.undo().ok
+    (ws / "a.txt").unlink()
+    assert kit.undo().ok, "what is gone already is no conflict"
     assert not (ws / "a.txt").exists()
+
+
+def test_what_others_change_while_an_undo_is_under_way_is_kept_and_named(kit, ws, monkeypatch):
+    for name in ("a.txt", "b.txt"):
+        kit.call("write", {"path": name, "content": "one\n"})
+    kit.call("multiedit", {"pattern": "*.txt", "find": "one", "replace": "two"})
+    link_again = recorder_module.link_again
+
+    def save_beside(root, place, before):
+        (ws / "a.txt").write_text("mine\n")
+        return link_again(root, place, before)
+
+    monkeypatch.setattr(recorder_module, "link_again", save_beside)
+    said = kit.undo().text
+    assert "Put back: b.txt." in said
+    assert "Not put back, because others have changed them since: 'a.txt'." in said
+    assert [(ws / name).read_text() for name in ("a.txt", "b.txt")] == ["mine\n", "one\n"]
+
+
+def test_names_of_a_file_are_one_file_again_and_names_like_ours_are_recorded(kit, ws, put):
+    put({"d/a": "one\n", ".toolroll-notes": "mine\n"})
+    os.link(ws / "d/a", ws / "b")
+    os.link(ws / "d/a", ws / "c")
+    assert kit.call("edit", {"path": "b", "old": "one", "new": "two"}).ok
+    assert kit.call("delete", {"path": "c"}).ok
+    assert kit.call("bash", {"command": "rm .toolroll-notes"}).ok
+    assert len({(ws / name).stat().st_ino for name in ("d/a", "b")}) == 2
+    assert kit.rewind(0).ok
+    assert len({(ws / name).stat().st_ino for name in ("d/a", "b", "c")}) == 1
+    assert [(ws / name).read_text() for name in ("b", ".toolroll-notes")] == ["one\n", "mine\n"]
+
+
+def test_an_undo_of_attributes_alone_is_an_entry(kit, ws):
+    kit.call("write", {"path": "a", "content": "one\n"})
+    command = f"{sys.executable} -c \"import os; os.setxattr('a', 'user.x', b'1'); os.setxattr('.', 'user.x', b'1')\""
+    if not kit.call("bash", {"command": command}).ok:
+        pytest.skip("this file system has no attributes")
+    assert kit.undo().ok
+    assert os.listxattr(ws / "a") == []
+    assert kit.rewind(2).ok
+    assert os.getxattr(ws / "a", "user.x") == b"1"
+
+
+def test_what_a_person_saved_in_a_new_ignored_folder_is_not_removed(kit, ws, put):
+    put({".gitignore": "dist/\n"})
+    kit.call("bash", {"command": "mkdir dist; echo > dist/made"})
+    time.sleep(0.02)
+    (ws / "dist/mine").write_text("mine\n")
+    assert "'dist' was changed since entry 1 (bash)" in kit.undo().text
+    assert (ws / "dist/mine").read_text() == "mine\n"
+    kit.call("bash", {"command": "mkdir sub; git init -q sub || mkdir sub/.git"})
+    assert kit.undo().ok
+    assert not (ws / "sub").exists()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ class Blobs:
             return
         new = {name: data for name, data in contents.items() if name not in self._packs}
         if new:
-            self._packs.add(new)
+            with self._state.explaining():
+                self._packs.add(new)
 
     def content(self, name: str) -> bytes:
         """A content that was kept, to the byte; ToolError when it is kept no longer, or damaged."""

@@ -5,6 +5,7 @@ Each step is written down before it is taken, and all steps of a call are taken 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -112,6 +113,8 @@ class Journal:
     def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""
         found: list[JournalEntry] = []
+        if path is None and number is None and self._log.unrecorded is not None:
+            raise _unknown(self._log.unrecorded)
         for entry, is_undone in mark_undone(self.newest_first()):
             if number is not None:
                 if entry.number <= number:
@@ -127,12 +130,20 @@ class Journal:
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
+    def note_unknown(self, entry: JournalEntry) -> None:
+        """Add an entry of which it is not known what it changed; without room for it, undo stops there all the same."""
+        try:
+            self._log.append(entry)
+        except OSError:
+            self._log.unrecorded = entry
+
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
         if UNKNOWN in entry.note:
             raise _unknown(entry)
-        left = {path: (change, *self._is_as_left(path, change)) for path, (_, change) in left_by([entry]).items()}
-        overtaken = {path: (change, data) for path, (change, same, data) in left.items() if not same}
+        left = {path: change for path, (_, change) in left_by([entry]).items()}
+        seen = {path: (change, *self._is_as_left(path, change, entry)) for path, change in left.items()}
+        overtaken = {path: (change, data) for path, (change, same, data) in seen.items() if not same}
         if overtaken:
             raise self._conflict(entry, overtaken)
         recorder.undoes.append(entry.number)
@@ -192,7 +203,7 @@ class Journal:
         refused = [
             f"{path!r} (changed by others since entry {entry.number}, {entry.tool})"
             for path, (entry, change) in left_by(chosen[::-1]).items()
-            if not self._is_as_left(path, change)[0]
+            if not self._is_as_left(path, change, entry)[0]
         ]
         refused += [] if partial else unknown
         return refused + [
@@ -223,7 +234,7 @@ class Journal:
                 versions.append(TextVersion(entry.number, *texts))
         return blame_lines(versions, now.decode(codec, "replace"))
 
-    def _is_as_left(self, path: str, change: PathChange) -> tuple[bool, bytes | None]:
+    def _is_as_left(self, path: str, change: PathChange, entry: JournalEntry) -> tuple[bool, bytes | None]:
         """Whether what an entry left at a path is still there, and the bytes that are there now."""
         known = change.after
         if change.before is not None and change.before.is_lost:
@@ -232,10 +243,15 @@ class Journal:
         try:  # not through a link that stands where there was a folder
             with open_dir(root.fd, parts[:-1]) as folder:
                 if known is not None and known.is_lost:
-                    return is_still(folder, parts[-1], known), None
+                    since = entry.time if change.source is None else math.inf
+                    return is_still(folder, parts[-1], known, since), None
                 now, data = look(folder, parts[-1])
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
+        except OSError:  # a device, a socket
+            return False, None
+        if now is None and change.before is None:
+            return True, None  # it is gone already
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
         return is_same_state(now, known) or moved_folder, data
 
@@ -261,9 +277,10 @@ def _nothing_to_do() -> None:
 
 def _unknown(entry: JournalEntry) -> ToolError:
     """The error for an undo of an entry of which it is not known what it changed."""
+    which = f"Entry {entry.number}" if entry.number else "The last command"
     return ToolError(
         ErrorCode.CONFLICT,
-        f"Entry {entry.number} ({entry.tool}) cannot be undone: {entry.note[UNKNOWN]}. "
+        f"{which} ({entry.tool}) cannot be undone: {entry.note[UNKNOWN]}. "
         "Look at the files. To undo an older change, name its entry or its path.",
         details={"entry": entry.number},
     )

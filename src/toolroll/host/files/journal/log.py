@@ -62,6 +62,8 @@ class JournalLog:
         self.pending = PendingCalls(state)
         self._state = state
         self._lock = threading.Lock()
+        self.unrecorded: JournalEntry | None = None
+        """The last command, if there was no room for an entry of it."""
 
     def append(self, entry: JournalEntry, steps: PendingSteps | None = None) -> JournalEntry:
         """Add an entry; it gets its number here. The `steps` that it was made of are under way no longer."""
@@ -71,7 +73,7 @@ class JournalLog:
         self, make: Callable[[], JournalEntry | None], steps: PendingSteps | None = None
     ) -> JournalEntry | None:
         """Add what `make` gives, if anything; no other entry is added meanwhile, by any process."""
-        with self._lock, self._opened() as fd:
+        with self._state.explaining(), self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
             entry = make()
             if entry is None:
@@ -88,6 +90,7 @@ class JournalLog:
                 "call": steps.id if steps else "",
             }
             _write_whole(fd, b"\n" * is_torn + msgspec.json.encode(line) + b"\n")
+            self.unrecorded = None
             if steps is not None:
                 with contextlib.suppress(OSError):
                     steps.close()
@@ -300,6 +303,10 @@ class HeldNames:
             held = passing_name()
             os.link(name, held, src_dir_fd=folder, dst_dir_fd=self._folder(), follow_symlinks=False)
             self._add(path, state.kind, state.content, held)
+
+    def holds(self, path: str, state: PathState) -> bool:
+        """Whether what has this path and state has a second name here."""
+        return (path, state.kind, state.content) in self._held
 
     def remove_folder(self, folder: int, name: str, path: str) -> None:
         """Remove an empty folder; OSError if it is not empty."""

@@ -63,7 +63,7 @@ class PendingCalls:
     @contextlib.contextmanager
     def begin(self, others: Mapping[str, str], before: Callable[[], object]) -> Iterator[PendingSteps]:
         """A record for the steps of one call; it is kept if the call is to be taken back by a later start."""
-        steps = PendingSteps(self._state.folder(_PENDING), self._idle, others, before)
+        steps = PendingSteps(self._state, self._idle, others, before)
         try:
             yield steps
         finally:
@@ -129,8 +129,8 @@ class PendingSteps:
     empty and idle until another call needs one, unless a search for killed calls removes it.
     """
 
-    def __init__(self, folder: int, idle: list[str], others: Mapping[str, str], before: Callable[[], object]) -> None:
-        self._folder = folder
+    def __init__(self, state: State, idle: list[str], others: Mapping[str, str], before: Callable[[], object]) -> None:
+        self._state, self._folder = state, state.folder(_PENDING)
         self._idle = idle
         self._others = others
         self._before_first = before
@@ -143,6 +143,10 @@ class PendingSteps:
 
     def about_to(self, *steps: PathChange) -> None:
         """Write down steps that are going to be taken."""
+        with self._state.explaining():
+            self._write(steps)
+
+    def _write(self, steps: Iterable[PathChange]) -> None:
         lines: list[object] = [store_names(step) for step in steps]
         if self._fd is None:
             self._before_first()

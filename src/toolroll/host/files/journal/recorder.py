@@ -12,10 +12,11 @@ from typing import Any
 
 from toolroll.host.files.atomic import read_attributes
 from toolroll.host.files.journal.effects import net_effects
-from toolroll.host.files.journal.entry import PathChange, PathState, look
+from toolroll.host.files.journal.entry import PathChange, PathState, is_kept_kind, look
 from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.journal.pending import PendingSteps
 from toolroll.host.files.journal.restore import (
+    find_names,
     is_folder,
     is_removable,
     link_again,
@@ -46,6 +47,8 @@ class Recorder:
         self.undoes: list[int] = []
         self.lost: list[str] = []
         """What an undo could not put back, because its content was not kept."""
+        self.kept: list[str] = []
+        """What an undo left alone, because others changed it while the undo was under way."""
         self.note: dict[str, Any] = {}
         self._aside: list[PathChange] = []
         self._failed: list[PathChange] = []  # steps that may have been taken in part
@@ -72,7 +75,7 @@ class Recorder:
         self.about_to(step)
         with self._noting_failure(step):
             yield
-            self.written(step, place.status())
+            self.written(step, place.status(), read_attributes(f"/proc/self/fd/{place.fd}/{place.name}"))
 
     def plan(
         self,
@@ -94,12 +97,18 @@ class Recorder:
         """Planned steps are going to be taken, in this order: they are taken back if we are killed."""
         self._pending.about_to(*steps)
 
-    def written(self, step: PathChange, status: os.stat_result) -> None:
-        """A planned write was done, and this stands there now."""
-        if step.after is not None:
-            before, after = step.before, PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
-            if before is None or (before.kind, before.mode, before.content) != ("file", after.mode, after.content):
-                self.changes.append(PathChange(step.path, before, after))
+    def written(self, step: PathChange, status: os.stat_result, attributes: Mapping[str, bytes] | None = None) -> None:
+        """A planned write was done, and this stands there now; `attributes` if they may be others than before."""
+        before, after = step.before, step.after
+        if after is None:
+            return
+        after = PathState("file", stat.S_IMODE(status.st_mode), after.content)
+        if before is not None and attributes is not None and attributes != before.attributes:
+            before = replace(before, mtime_ns=before.mtime_ns or status.st_mtime_ns)
+            after = replace(after, mtime_ns=status.st_mtime_ns, attributes=attributes)
+        elif before and (before.kind, before.mode, before.content) == ("file", after.mode, after.content):
+            return
+        self.changes.append(PathChange(step.path, before, after))
 
     @contextmanager
     def setting_mode(self, place: PathHandle, mode: int) -> Iterator[None]:
@@ -128,8 +137,9 @@ class Recorder:
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
+        before = self._describe(state, fd, name, path)
         self.held.link(fd, name, path, state)
-        return self._taking(PathChange(path, _with_attributes(state, fd, name), None))
+        return self._taking(PathChange(path, before, None))
 
     def remove(self, fd: int, name: str, path: str) -> None:
         """Remove one file, link or empty folder."""
@@ -190,7 +200,17 @@ class Recorder:
                 self._log.blobs.keep(data)
         else:
             state = PathState("file", stat.S_IMODE(place.status().st_mode), self._log.blobs.keep(data, known))
-        return _with_attributes(state, place.fd, place.name)
+        return self._describe(state, place.fd, place.name, place.path)
+
+    def _describe(self, state: PathState | None, folder: int, name: str, path: str) -> PathState | None:
+        """The state of what has a name in an open folder, with its attributes and time, and its other names."""
+        if state is None or state.kind == "link":
+            return state
+        attributes = read_attributes(f"/proc/self/fd/{folder}/{name}")
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if state.kind == "file" and status.st_nlink > 1 + self.held.holds(path, state):
+            state = replace(state, names=tuple(find_names(self._root, status, path)))
+        return replace(state, mtime_ns=status.st_mtime_ns, attributes=attributes) if attributes else state
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
@@ -234,26 +254,51 @@ class Recorder:
         if before is not None and before.is_lost:
             self.lost.append(step.path)
             return
-        with (
-            self._root.place_listed(step.path, create=before is not None, check=self._prepare) as place,
-            self.opening(place),
-        ):
-            if before is None and step.after is not None and step.after.kind in ("ignored", "other"):
+        try:
+            reached = self._root.place_listed(step.path, create=before is not None, check=self._prepare)
+        except FileNotFoundError:  # it is gone already, with its folder
+            return
+        with reached as place, self.opening(place):
+            if self._is_others(place, step):
+                self.kept.append(step.path)
+            elif before is not None:
+                self._put(place, before)
+            elif step.after is not None and step.after.kind in ("ignored", "other"):
                 self._remove_whole(place, step.after)
-            elif before is None:
-                if is_removable(place):
-                    self.remove(place.fd, place.name, place.path)
-            elif before.kind == "directory" and stat.S_ISDIR(place.mode()):
-                with self.setting_mode(place, before.mode):
-                    put_state(place, before, b"")
-            elif before.kind == "file":
-                data = self._log.blobs.content(before.content)
-                with self.writing(place, data, None, before.mode):
-                    if not link_again(self._root, place, before):
-                        put_state(place, before, data)
-            else:
-                with self.making(place, before):
-                    put_state(place, before, b"")
+            elif is_removable(place):
+                self.remove(place.fd, place.name, place.path)
+
+    def _put(self, place: PathHandle, before: PathState) -> None:
+        if before.kind == "directory" and stat.S_ISDIR(place.mode()):
+            with self._setting_state(place, before):
+                put_state(place, before, b"")
+        elif before.kind == "file":
+            data = self._log.blobs.content(before.content)
+            with self.writing(place, data, None, before.mode):
+                if not link_again(self._root, place, before):
+                    put_state(place, before, data)
+        else:
+            with self.making(place, before):
+                put_state(place, before, b"")
+
+    def _is_others(self, place: PathHandle, step: PathChange) -> bool:
+        """Whether others have put something else here by now than the step left, or than nothing."""
+        if step.after is not None and (step.after.is_lost or step.after.kind == "directory"):
+            return False
+        mode = place.mode()
+        if step.after is None or not mode:
+            return bool(mode) and not (stat.S_ISDIR(mode) and step.before is not None)
+        now = look(place.fd, place.name)[0] if is_kept_kind(mode) else None
+        return now is None or (now.kind, now.content) != (step.after.kind, step.after.content)
+
+    def _setting_state(self, place: PathHandle, target: PathState) -> AbstractContextManager[None]:
+        """Around what gives a folder the mode, times and attributes that it had."""
+        now = read_attributes(f"/proc/self/fd/{place.fd}/{place.name}")
+        if not target.mtime_ns or now == target.attributes:
+            return self.setting_mode(place, target.mode)
+        status = place.status()
+        state = PathState("directory", stat.S_IMODE(status.st_mode), "", status.st_mtime_ns, now)
+        return self._taking(PathChange(place.path, state, target))
 
     @contextmanager
     def opening(self, place: PathHandle) -> Iterator[None]:
@@ -274,14 +319,3 @@ class Recorder:
                 shutil.rmtree(place.name, dir_fd=place.fd)
             elif place.mode():
                 os.unlink(place.name, dir_fd=place.fd)
-
-
-def _with_attributes(state: PathState | None, folder: int, name: str) -> PathState | None:
-    """The state of what has a name in an open folder, with its time and its extended attributes if it has any."""
-    if state is None or state.kind == "link":
-        return state
-    attributes = read_attributes(f"/proc/self/fd/{folder}/{name}")
-    if not attributes:
-        return state
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return replace(state, mtime_ns=status.st_mtime_ns, attributes=attributes)

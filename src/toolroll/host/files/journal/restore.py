@@ -15,6 +15,8 @@ from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
 
+_MAX_LOOKS = 50_000  # entries of folders that are looked at for the other names of a file
+
 
 class TakenBack(NamedTuple):
     """What became of steps that were to be undone without recording it."""
@@ -184,9 +186,45 @@ def link_again(root: Root, place: PathHandle, state: PathState) -> bool:
     return False
 
 
-def is_still(folder: int, name: str, known: PathState) -> bool:
-    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind."""
-    if known.kind != "file":
+def find_names(root: Root, status: os.stat_result, path: str) -> Iterator[str]:
+    """The other paths in the same root of a file that has several names, as far as a short look finds them."""
+    name, owner, _ = root.owner(tuple(path.split("/")))
+    folders, looks, left = [""], 0, status.st_nlink - 1
+    while folders and left and looks < _MAX_LOOKS:
+        below = folders.pop()
+        with suppress(OSError), os.scandir(os.path.join(owner.path, below)) as found:
+            for one in found:
+                looks += 1
+                inner = f"{below}{one.name}"
+                if one.is_dir(follow_symlinks=False):
+                    folders += [f"{inner}/"] if one.name != ".git" else []
+                elif one.inode() == status.st_ino and (full := f"{name}/{inner}" if name else inner) != path:
+                    left -= 1
+                    yield full
+
+
+def is_still(folder: int, name: str, known: PathState, since: float) -> bool:
+    """Whether what has a name in an open folder is what is known of it by its size and time, or by its kind.
+
+    Of a folder that is taken as a whole: whether nothing in it was changed `since`.
+    """
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
         return True
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return stat.S_ISREG(status.st_mode) and known.content == unkept_content(status.st_size, status.st_mtime_ns)
+    if known.kind == "file":
+        return stat.S_ISREG(status.st_mode) and known.content == unkept_content(status.st_size, status.st_mtime_ns)
+    if known.kind != "ignored":
+        return not is_kept_kind(status.st_mode)
+    return stat.S_ISDIR(status.st_mode) and _newest(folder, name) <= since * 1_000_000_000
+
+
+def _newest(folder: int, name: str) -> int:
+    """When something in a folder was changed last, in ns."""
+    newest = 0
+    for _, folders, files, inner in os.fwalk(name, dir_fd=folder):
+        newest = max(newest, os.fstat(inner).st_ctime_ns)
+        for one in (*files, *folders):
+            with suppress(FileNotFoundError):
+                newest = max(newest, os.stat(one, dir_fd=inner, follow_symlinks=False).st_ctime_ns)
+    return newest

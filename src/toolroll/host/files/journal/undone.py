@@ -50,7 +50,8 @@ class Undone:
 
 def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journal) -> Undone:
     """Move branches back too; what this call has put back by undoing these entries. Their files are no longer known."""
-    paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
+    stay = {*files.recorder.lost, *files.recorder.kept} if files.recorder is not None else ()
+    paths = [one for one in dict.fromkeys(one for entry in chosen for one in entry.paths()) if one not in stay]
     for one in paths:
         files.records.forget(one)
     changes = files.rewritten()
@@ -61,7 +62,7 @@ def finish_undo(chosen: Sequence[JournalEntry], files: Workspace, journal: Journ
         paths,
         [RestoredFile(change.path, shown) for change in changes if (shown := change.diff())],
         "\n".join(filter(None, [*(change.verdict for change in changes[:JUDGED]), *_name_lost(files), moved])),
-        _list_removed(chosen),
+        [one for one in _list_removed(chosen) if one not in stay],
     )
 
 
@@ -76,6 +77,10 @@ def _list_removed(chosen: Sequence[JournalEntry]) -> list[str]:
 
 
 def _name_lost(files: Workspace) -> list[str]:
-    paths = files.recorder.lost if files.recorder is not None else []
-    named = list_some(list(map(repr, paths)), _NAMED)
-    return [f"Not put back, because the contents were not kept: {named}."] if paths else []
+    recorder = files.recorder
+    if recorder is None:
+        return []
+    reasons = ("the contents were not kept", recorder.lost), ("others have changed them since", recorder.kept)
+    return [
+        f"Not put back, because {why}: {list_some(list(map(repr, paths)), _NAMED)}." for why, paths in reasons if paths
+    ]
