@@ -8,7 +8,8 @@ bare loop with msgspec. The client in front of all of them writes each call by i
 
 The search is for all Python files of flask, ten times in a session after a first one; the floor is Python's own glob.
 
-The official server has no HTTP, so beside reads over HTTP its row is that over pipes. All calls of such a session are
+The official server has no HTTP, so beside reads over HTTP its row is that over pipes; so is one of ours, for HTTP may
+cost at most twice as much. All calls of such a session are
 made on as many connections as there are calls in flight. The SDK's own server there answers in JSON, which is its
 quicker way, asks for no token and checks no Host. The floor is a bare asyncio server with msgspec.
 """
@@ -67,7 +68,7 @@ def races(settings: Settings) -> Iterator[Race]:
         ]
         yield Race(title, racers)
     yield _finding(settings)
-    if peers.present("mcp"):  # without the SDK there is no --http
+    if peers.present("mcp"):  # the SDK is one of those that are measured
         yield from _over_http(settings.scratch, state, file, servers)
 
 
@@ -92,16 +93,16 @@ def _over_http(folder: Path, state: str, file: Path, servers: Sequence[Served]) 
     sdk, floor = ([sys.executable, "-c", one] for one in (HTTP_SDK, HTTP_FLOOR))
     read = {"name": "read", "arguments": {"path": str(file)}}
     for title, flight in (("read over HTTP, one at a time", 1), ("read over HTTP, 16 in flight", 16)):
-        official = [
-            Contestant(f"{name} (pipes)", role, _session(argv, state, {**read, "name": tool}, flight))
-            for name, role, argv, tool in servers
-            if name == OFFICIAL
+        pipes = [
+            Contestant(f"{name} (pipes)", "peer", _session(argv, state, {**read, "name": tool}, flight))
+            for name, _, argv, tool in servers
+            if name in (OFFICIAL, "toolroll mcp")
         ]
         yield Race(
             title,
             [
                 Contestant("toolroll mcp --http", "ours", _web_session(ours, state, read, flight)),
-                *official,
+                *pipes,
                 Contestant("mcp low-level Server over HTTP", "peer", _web_session(sdk, state, read, flight)),
                 Contestant("bare asyncio with msgspec", "floor", _web_session(floor, state, read, flight)),
             ],
