@@ -36,7 +36,7 @@ from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.rules import MODES, Policy
 from toolroll.program_calls import KitRegistry, ProgramCalls
 from toolroll.result import Result
-from toolroll.services import CallOptions, Services, change_limits, limits_of, with_dialect
+from toolroll.services import AnswerInTime, CallOptions, Services, change_limits, limits_of, with_dialect
 from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
@@ -228,7 +228,7 @@ class Kit(ProgramCalls):
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
         judged = (VerdictStep(services.verdicts),) if services.verdicts is not None else ()
         first = WhileOpen(services.closed, self._read_ahead), ask_before_sending, time_limit, at_once, PathLocks()
-        return (*first, *judged, *kept, hold_changes)
+        return (*first, AnswerInTime(services.late), *judged, *kept, hold_changes)
 
     def _read_ahead(self) -> None:
         services = self._services

@@ -8,15 +8,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from toolroll.dialect import Profile
+import msgspec
+
+from toolroll.dialect import Profile, View
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.approval.secret_access import SecretAccess
 from toolroll.host.capture.under_way import has_records
 from toolroll.host.code.repo_map import RepoMaps
-from toolroll.host.context import Deferred
+from toolroll.host.context import Context, Deferred
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.roots import make_root
@@ -25,8 +28,9 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.knowledge.call_log import CallLog
+from toolroll.host.late_answers import LateAnswers
 from toolroll.host.mcp.servers import McpServers
-from toolroll.host.runtime.call import Progress
+from toolroll.host.runtime.call import Progress, silent
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.launcher import Launcher
@@ -34,8 +38,11 @@ from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard_group import make_guard
 from toolroll.host.settings import HookSettings, Settings
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, ToolError
+from toolroll.steps import Proceed
 
 if TYPE_CHECKING:
     import socket
@@ -126,7 +133,7 @@ class Services:
         self.limits = limits
         self.guard = guard
         self.knowledge = knowledge
-        self.closed = threading.Event()
+        self.closed, self.late = threading.Event(), LateAnswers()
         self._keep_session: Callable[[], None] = lambda: None
         self._judged, self._holds = settings.verdict != "off", settings.verdict == "hold"
         self.has_own_files = files is None
@@ -140,6 +147,7 @@ class Services:
             self._open_programs(closing, profile, settings)
             if files is not None or commands is not None:
                 self._replace(closing, profile, files, commands)
+            closing.callback(self.late.close)
             self._closing = closing.pop_all()
 
     def _open_root(
@@ -308,7 +316,6 @@ class Services:
         if not server.foreign and not self.launcher.is_changeable(argv[0]):
             return
         from toolroll.host.shell.command_checks import authorise_program
-        from toolroll.result import ErrorCode, ToolError
 
         if not asks:
             raise ToolError(ErrorCode.PERMISSION, f"{server.program} runs code of this workspace: ask before.")
@@ -381,6 +388,71 @@ class Services:
         self._closing.close()
 
 
+_PARTIAL = "[Partial after {:g} s. The rest is worked out in the background: the same call again gives all of it.]"
+_NOTHING_YET = (
+    "There is no answer after {:g} s. It is worked out in the background: make the same call again to get it, or ask "
+    "for less."
+)
+
+
+class AnswerInTime:
+    """Answers a model that only reads within its limit: with a part, if there is one, and the rest at the next call."""
+
+    def __init__(self, late: LateAnswers) -> None:
+        self._late = late
+
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        only_reads, looks, late = view.effects in Effect.READ, view.tool.looks, self._late
+
+        def answered(ctx: Context, arguments: dict[str, Any]) -> Any:
+            call = ctx.call
+            if not only_reads and not (looks is not None and looks(arguments)):
+                late.changes += 1
+                return proceed(ctx, arguments)
+            seconds = max(call.limits.answer_seconds, arguments.get("timeout") or 0)
+            if call.is_whole or seconds >= call.token.remaining():
+                return proceed(ctx, arguments)
+            key = _key(view, arguments, ctx) if late.known else None
+            if key in late.known and (answer := late.take(key, seconds / 2, call.token)) is not None:
+                call.notes.append(f"[Worked out in the background since {monotonic() - answer.began:.0f} s ago.]")
+                return answer.result()
+            return self._answer(view, proceed, ctx, arguments, seconds / 2 if key in late.known else seconds)
+
+        return answered
+
+    def _answer(self, view: View, proceed: Proceed, ctx: Context, arguments: dict[str, Any], seconds: float) -> Any:
+        call, began, given = ctx.call, monotonic(), dict(arguments)
+        whole, deadline = call.token.remaining(), call.token.deadline
+        call.token.limit(seconds)
+        output, failed = None, None
+        try:
+            output = proceed(ctx, arguments)
+        except ToolError as error:
+            if error.code is not ErrorCode.TIMEOUT or call.token.cancelled:
+                raise
+            failed = error
+        is_late = monotonic() - began >= seconds / 3
+        if not is_late or (failed is None and getattr(output, "status", "") != "partial"):
+            if failed is not None:
+                raise failed
+            return output
+
+        def work(token: CancelToken) -> Any:
+            own: dict[str, Any] = {"token": token, "changes": [], "notes": [], "progress": silent}
+            return proceed(replace(ctx, call=replace(call, **own)), given)
+
+        self._late.start(_key(view, given, ctx), work, whole - seconds)
+        if failed is not None:
+            raise ToolError(ErrorCode.TIMEOUT, _NOTHING_YET.format(seconds), details=failed.details) from failed
+        call.token.deadline = deadline
+        call.notes.append(_PARTIAL.format(round(monotonic() - began)))
+        return output
+
+
+def _key(view: View, arguments: Mapping[str, Any], ctx: Context) -> tuple[str, bytes, str]:
+    return view.name, msgspec.json.encode(arguments, enc_hook=repr), ctx.cwd
+
+
 def with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
     """The policy with the dialect's file types where it names none, and the environment of these settings."""
     if settings is not None:
@@ -403,6 +475,9 @@ def limits_of(limits: Limits, options: CallOptions) -> Limits:
 
 def change_limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
     """The limits with these values; ValueError for an unknown name."""
+    if "search_seconds" in changes:  # its name before all calls that only read had one
+        changes = {**changes, "answer_seconds": changes["search_seconds"]}
+        changes.pop("search_seconds")
     if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
         changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
     try:

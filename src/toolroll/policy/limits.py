@@ -24,7 +24,8 @@ class Limits:
     """Of larger files a search of a folder shows nothing."""
     search_rows: int = 20_000
     """A search stops after this many matching lines, and says so."""
-    search_seconds: float = 20.0
+    answer_seconds: float = 10.0
+    """A call that only reads answers a model after this long with what is there; the next call gets the rest."""
     call_seconds: float = 600.0
     test_seconds: float = 120.0
     """A test run ends after this long where the call gives no time; more lengthens calls too."""

@@ -244,8 +244,8 @@ def test_what_may_not_be_read_is_not_charted_even_if_it_is_kept(tree, open_repo_
 
 
 def test_what_there_was_no_time_for_is_left_for_the_next_call(tree, repo_maps, monkeypatch):
-    monkeypatch.setattr(module, "_READ_TIMEOUT_S", 0.0)
-    with repo_maps.build() as now:
+    monkeypatch.setattr(module, "_SHARE", 0.0)
+    with repo_maps.build(".", CancelToken(60)) as now:
         assert (now.left, now.read, len(now.ranker)) == (5, 0, 0)
     monkeypatch.undo()
     with repo_maps.build() as now:

@@ -220,7 +220,7 @@ def test_many_files_and_a_cancelled_call(structure, put):
 
 def test_without_time_it_says_so(open_kit, put):
     put({f"m{number:03}.py": "x = 1\n" for number in range(20)})
-    ctx = open_kit(limits={"search_seconds": 0.000_001}).context()
+    ctx = open_kit(limits={"answer_seconds": 0.000_001}).context()
     structure = Structure(ctx.files, ctx.search, ctx.limits, ctx.launcher)
     look = structure.scan()
     structure.close()

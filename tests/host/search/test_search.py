@@ -271,7 +271,7 @@ def test_as_many_rows_as_allowed_are_complete(search: Make) -> None:
 
 @pytest.mark.timeout(60)
 def test_no_time_is_a_partial_answer_not_an_error(search: Make) -> None:
-    made = search({f"{n}/{m}": "needle\n" * 5 for n in range(20) for m in range(50)}, search_seconds=0.0)
+    made = search({f"{n}/{m}": "needle\n" * 5 for n in range(20) for m in range(50)}, answer_seconds=0.0)
     found = made.grep(Query("needle"))
     assert (found.complete, found.stopped) == (False, "time")
     assert found.survey is not None
@@ -281,7 +281,7 @@ def test_no_time_is_a_partial_answer_not_an_error(search: Make) -> None:
 
 @pytest.mark.timeout(60)
 def test_a_pipe_in_place_of_an_ignore_file_does_not_hang(search: Make, tmp_path: Path) -> None:
-    made = search({"a": "needle\n"}, search_seconds=0.5)
+    made = search({"a": "needle\n"}, answer_seconds=0.5)
     os.mkfifo(tmp_path / "ws" / ".gitignore")
     found = made.grep(Query("needle"))
     assert (found.rows == [GrepRow("a", 1, 1, "needle")]) == found.complete

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import ErrorCode, Suggestion, ToolError
-from toolroll.host.code import place_resolver, symbol_lookup
+from toolroll.host.code import symbol_lookup
 from toolroll.policy.rules import Policy
 from toolroll.tools.code.references import references
 
@@ -112,8 +112,7 @@ def rust_kit(open_kit, tmp_path, monkeypatch):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr(symbol_lookup, "SERVER_SECONDS", 0.5)
-        monkeypatch.setattr(place_resolver, "SERVER_SECONDS", 0.5)
+        monkeypatch.setattr(symbol_lookup, "_SERVER_SECONDS", 0.5)
         return open_kit(policy=Policy(sandbox="none"))
 
     return serve

@@ -38,7 +38,6 @@ _BATCH_FILES = 256  # read before their facts are stored
 _FIRST_FILES = 48  # parsed for a question about files that are not known; of the others of the code the words are read
 _SKIMMED_BYTES = 12_000_000  # of which the words are read: a second
 _AHEAD_FILES = 16  # read in the background before a call may go first
-_READ_TIMEOUT_S = 8.0  # the next call reads the rest
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer
 _NO_TEXT = b""  # the key of a file that is not text and has no facts
 _BY_PATH = b"path"  # the key of a file that is known by its path alone
@@ -240,8 +239,7 @@ class MapBuilder:
         rank: Ranking | None,
     ) -> BuiltMap:
         now, unsure = self._compare(tree, listed)
-        seconds = _READ_TIMEOUT_S if token is None else min(_READ_TIMEOUT_S, _SHARE * token.remaining())
-        deadline = time.monotonic() + seconds
+        deadline = math.inf if token is None else time.monotonic() + _SHARE * token.remaining()
         if rank is not None and len(unsure) > _BATCH_FILES:
             is_new = self._skim(tree, unsure, deadline)
             places = {name: place for place, (name, _) in enumerate(rank(tree.ranker).files)}

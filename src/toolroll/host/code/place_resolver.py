@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.code.symbol_lookup import SERVER_SECONDS, NamedFile, SymbolLookup, defined_in, merge_redeclared
+from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, defined_in, merge_redeclared
 from toolroll.host.lsp.servers import language_of
-from toolroll.result import ToolError
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.exports import find_exports
 from toolroll.text.code.syntax import resolution, symbols
 from toolroll.text.code.syntax.resolution import LIKELY, DefinedSymbol, family
@@ -70,6 +70,8 @@ class SymbolUses:
     complete: bool = True
     reason: str = ""
     """Why no server answered."""
+    late: bool = False
+    """Whether it had too little time."""
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ class PlaceResolver:
         most_asked: int = _MAX_ASKED,
     ) -> ResolvedPlaces:
         """Sort the places of a name in files. `edits` are places that a server has resolved as those of the first."""
-        token = self._lookup.token.within(SERVER_SECONDS)
+        token = self._lookup.server_token()
         made = ResolvedPlaces([])
         reason = f"there are more than {_MAX_RESOLVED} definitions" if len(chosen) > _MAX_RESOLVED else ""
         known = {row.spot: row for row in list_places(named)}
@@ -126,6 +128,7 @@ class PlaceResolver:
             server = servers.program(one.path)
         except ToolError as error:
             group.reason = self._lookup.check_soft(error).message
+            group.late = error.code is ErrorCode.TIMEOUT
             group.server = servers.program(one.path) if edits else ""
         else:
             group.server = server if answer.found or edits else ""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from toolroll.host.code.parser_pool import ParserPool, TooHardError
 from toolroll.host.code.tag_cache import Key, TagCache
 from toolroll.host.files.versions import Stamp, digest
 from toolroll.host.search.file_list import FileLists
-from toolroll.host.search.query import Query, Scope, Survey
+from toolroll.host.search.query import GrepRow, Query, Scope, Survey
 from toolroll.result import CouldNotLookError, ErrorCode, Looked, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
@@ -190,6 +190,14 @@ class Structure:
         lines = [row.text for row in self._search.grep(stem, Scope(path), token=token).rows]
         return near(name, [*lines, *self._tag_cache.names()])
 
+    def find_lines(
+        self, name: str, where: str, include: str | None, token: CancelToken | None
+    ) -> tuple[list[GrepRow], StructureScan[Any]]:
+        """The lines with a name, for want of time to parse their files."""
+        query, scope = Query(name, literal=True, whole_word=True), Scope(where, (include,) if include else ())
+        rows = self._search.grep(query, scope, sort="path", token=token).rows
+        return rows, StructureScan(skipped=Counter({"not parsed": len({row.path for row in rows})}), stopped=True)
+
     def is_file(self, path: str) -> bool:
         """Whether a path names a file; ToolError with similar names if it names nothing."""
         try:
@@ -213,10 +221,10 @@ class Structure:
         known: Callable[[Sequence[str], Mapping[str, Stamp | None] | None], dict[str, T]] = lambda _, __: {},
     ) -> StructureScan[T]:
         scan: StructureScan[T] = StructureScan()
-        left = self._limits.search_seconds
         if token is not None:
             token.check()  # where everything is known, nothing below would
-        deadline = time.monotonic() + (left if token is None else min(left, _SHARE * token.remaining()))
+        left = self._limits.answer_seconds if token is None else token.remaining()
+        deadline = time.monotonic() + _SHARE * left
         listed, stamps = self._list(scope, holds, scan, token)
         if scope.include:
             above, wants = f"{self._files.root.text(scope.path)}/", scope.filter().wants

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CHECK_SECONDS = 20.0
 """Time limit of the diagnostics before and after a change."""
-SERVER_SECONDS = 10.0
+_SERVER_SECONDS = 30.0
+_SERVER_SHARE = 0.5  # of the time that the call has left
 """Time limit of what language servers add to an answer; then the answer is by name."""
 
 _GUESS = re.compile(r"(?:[;,.] )?did you mean .*", re.IGNORECASE | re.DOTALL)  # a name that is like an unknown one
@@ -118,9 +119,13 @@ class SymbolLookup:
     def ask(self, ask: Callable[[CancelToken], T]) -> tuple[T | None, ToolError | None]:
         """The answer of a language server within its time limit, or None and the error instead of it."""
         try:
-            return ask(self.token.within(SERVER_SECONDS)), None
+            return ask(self.server_token()), None
         except ToolError as error:
             return None, self.check_soft(error)
+
+    def server_token(self) -> CancelToken:
+        """For questions to a language server: it leaves the call time for an answer by name."""
+        return self.token.within(min(_SERVER_SECONDS, _SERVER_SHARE * self.token.remaining()))
 
     def tagged(self, at: Location) -> DefinedSymbol | None:
         """The definition whose name is at a location."""
@@ -182,6 +187,13 @@ class SymbolLookup:
         ]
         return found, scan
 
+    def find_lines(
+        self, name: str, where: str, include: str | None, token: CancelToken
+    ) -> tuple[list[tuple[str, SymbolPlace]], StructureScan[Any]]:
+        """The lines with a name, by file, also in comments and strings: their files are not parsed."""
+        rows, scan = self._structure.find_lines(name, where, include, token)
+        return [(row.path, SymbolPlace(row.line, row.column, "text", row.text.strip())) for row in rows], scan
+
     def named_file(self, wanted: Symbol, path: str) -> NamedFile:
         """The places of a name in one file."""
         tags = self.tags(path)
@@ -198,7 +210,7 @@ class SymbolLookup:
         old, new = (
             {path: changes[path][at] if path in changes else self.text(path) for path in paths} for at in (0, 1)
         )
-        token = self.token.within(CHECK_SECONDS)
+        token = self.token.within(min(CHECK_SECONDS, _SERVER_SHARE * self.token.remaining()))
         try:
             before = {one.path: one for one in self.servers.try_texts(old, token)}
             after = self.servers.try_texts(new, token)

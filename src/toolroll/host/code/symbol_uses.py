@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.code.place_resolver import PlaceResolver, SymbolUses, UsePlace, list_places, place_at
 from toolroll.host.code.structure import StructureScan
-from toolroll.host.code.symbol_lookup import SERVER_SECONDS, NamedFile, SymbolLookup, defined_in
-from toolroll.result import ToolError
+from toolroll.host.code.symbol_lookup import NamedFile, SymbolLookup, defined_in
+from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.text.code.syntax import resolution, symbols
 from toolroll.text.code.syntax.resolution import DefinedSymbol
 from toolroll.text.code.syntax.symbols import Symbol, SymbolPlace
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["uses", "callers", "callees"]
 
+_PARSE_SHARE = 0.6  # of the time, so that there is an answer by text
 _MAX_CALLS = 100  # in one definition
 _CALLS = frozenset({"call", "decorator"})
 
@@ -38,6 +39,11 @@ class FoundSymbol:
     outside: list[str] = field(default_factory=list)
     """Names that are called and defined outside the workspace."""
 
+    @property
+    def status(self) -> Status:
+        """Whether there was time for all of it."""
+        return "partial" if self.scan.stopped or any(one.late for one in self.groups) else "success"
+
 
 class UseFinder:
     """Finds uses on behalf of one call."""
@@ -47,6 +53,21 @@ class UseFinder:
 
     def find(
         self, symbol: str | None, path: str, line: int | None, kind: Direction = "uses", include: str | None = None
+    ) -> FoundSymbol:
+        """The definitions and uses of a symbol; the lines with its name, if there is no time for more."""
+        lookup, whole = self._lookup, self._lookup.token
+        lookup.token = whole.within(_PARSE_SHARE * whole.remaining())
+        try:
+            return self._find(symbol, path, line, kind, include)
+        except ToolError as error:
+            if error.code is not ErrorCode.TIMEOUT or symbol is None or kind == "callees":
+                raise
+        name, where = symbols.parse_symbol(symbol).name, lookup.resolve(path)
+        lines, scan = lookup.find_lines(name, where, include, whole)
+        return FoundSymbol(name, where, [], scan=scan, undefined=[UsePlace(*one) for one in lines])
+
+    def _find(
+        self, symbol: str | None, path: str, line: int | None, kind: Direction, include: str | None
     ) -> FoundSymbol:
         """The definitions and uses of a symbol: of one that a file defines, or of its name in a file or folder."""
         chosen: list[DefinedSymbol] = []
@@ -104,7 +125,7 @@ class UseFinder:
         return found
 
     def _callees_by_server(self, group: SymbolUses, calls: Sequence[tuple[str, UsePlace]]) -> list[UsePlace | None]:
-        token = self._lookup.token.within(SERVER_SECONDS)
+        token = self._lookup.server_token()
         group.server = self._lookup.servers.program(group.symbol.path)
         return [self._defined_at(call, token) for _, call in calls]
 

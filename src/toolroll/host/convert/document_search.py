@@ -75,7 +75,7 @@ class DocumentSearch:
 
     def _write_texts(self, folder: str, paths: list[str], alone: bool) -> bool:
         """Write the text of each document to a file, whose name is its number; returns whether the time sufficed."""
-        deadline = find_deadline(self._call.limits.search_seconds, self._call.token)
+        deadline = find_deadline(self._call.token)
         for done, path in enumerate(paths):
             if done and time.monotonic() > deadline:
                 return False

@@ -190,8 +190,7 @@ def _describe(found: GrepResult, rows: Sequence[GrepRow], output: Output, limits
     """What is not shown of a search, and why."""
     notes = []
     if found.stopped == "time":
-        after = f"{limits.search_seconds:g} s: this is a part of the matches. Narrow `path` or `include`."
-        notes.append(f"Stopped after {after}")
+        notes.append("Stopped for want of time: this is a part of the matches. Narrow `path` or `include`.")
     if found.stopped == "rows":
         notes.append(f"Stopped after {limits.search_rows} matches: there are more. Make `pattern` more exact.")
     if len(rows) < len(found.rows):

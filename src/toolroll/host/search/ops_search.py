@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 from toolroll.host.files import ignore
 from toolroll.host.files.file_ops import FileInfo, FileOps, OpsRoot, make_status
 from toolroll.host.files.walk import Chain, WalkEntry, is_ignored
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.query import FileEntry, Query, Scope, SearchRoot, Stopped, Survey
 from toolroll.host.search.search import Search, Wanted, find_deadline
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.policy.limits import Limits
     from toolroll.text.search import globs
 
@@ -115,7 +115,7 @@ class OpsSearch(Search):
             raise NotADirectoryError(20, os.strerror(20), scope.path)
         fd = create_nameless_file(ops.read(where) if is_file else b"")
         parts = () if where == "." else tuple(where.split("/"))
-        deadline = find_deadline(self._limits.search_seconds, token)
+        deadline = find_deadline(token or CancelToken(self._limits.answer_seconds))
         try:
             yield OpsSearchRoot(fd, -1, parts, is_file, [], token, deadline, ops=ops, where=where)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import stat
 import time
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from toolroll.host.files import ignore
 from toolroll.host.files.openat import PATH
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import AccessRules, Launcher, folder_path
 from toolroll.host.search.grep import GrepRun
 from toolroll.host.search.list_files import list_aged, list_paths
@@ -41,7 +43,6 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.search.live_files import LiveFiles, NewestFiles
     from toolroll.text.edit.replace import Expression
 
@@ -296,7 +297,7 @@ class Search:
     def _report_grep(self, root: SearchRoot, query: Query, scope: Scope, *, is_empty: bool) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
-        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
+        soon = replace(root, deadline=find_deadline(root.token, _REPORT_SHARE, SECONDS))
         engine = self.engine()
         survey = report_grep(
             engine, soon, query, scope, self._limits.search_bytes, is_empty=is_empty, may_read=self.may_read
@@ -308,7 +309,7 @@ class Search:
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
 
-        soon = replace(root, deadline=find_deadline(SECONDS, root.token, _REPORT_SHARE))
+        soon = replace(root, deadline=find_deadline(root.token, _REPORT_SHARE, SECONDS))
 
         def names(where: Scope) -> Iterator[str]:
             if kind == "file":
@@ -337,7 +338,7 @@ class Search:
                 is_file=is_file,
                 rules=[] if is_file or scope.ignored else ignore.inherited_rules(self._root, parts),
                 token=token,
-                deadline=find_deadline(self._limits.search_seconds, token),
+                deadline=find_deadline(token or CancelToken(self._limits.answer_seconds)),
                 opener=self._root.opener,
             )
         finally:
@@ -389,7 +390,7 @@ def _open_live_files(root: Root) -> LiveFiles:
     return LiveFiles(root)
 
 
-def find_deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
+def find_deadline(token: CancelToken | None, share: float = _SEARCH_SHARE, seconds: float = math.inf) -> float:
     """When a search ends that may take so long, and leaves its call a share of its time."""
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left

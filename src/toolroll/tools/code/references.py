@@ -16,8 +16,7 @@ from toolroll.text.code.syntax import symbols
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
-_MOST_UNKNOWN = 20
-_MOST_REASONS = 3
+_MOST_UNKNOWN, _MOST_REASONS = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,8 @@ class References:
     def __str__(self) -> str:
         if not self.definitions and not self.uses:
             return f"{self.symbol} is neither defined nor used."
-        lines = [f"{counted(len(self.definitions), 'definition')} of {self.symbol}", *map(str, self.definitions)]
+        defined = f"{counted(len(self.definitions), 'definition')} of {self.symbol}"
+        lines = [defined] * (bool(self.definitions) or self.status == "success") + list(map(str, self.definitions))
         word = {"uses": "use", "callers": "call", "callees": "call"}[self.kind]
         lines.append(f"{counted(self.total, word)} in {counted(self.files, 'file')}{_how(self.groups)}")
         left = len(self.uses)
@@ -117,13 +117,13 @@ def references(
     notes = [f"{limit} of {len(uses)} uses shown (limit reached)."] * (len(uses) > limit) + _notes(found)
     note, files = f"({' '.join(notes)})" if notes else "", len({use.path for use in uses})
     left_out = list(map(_reference, found.ruled_out[:limit]))
-    what = found.name, defined, uses[:limit], len(uses), files, note, groups, left_out, kind
-    return References(*what, "partial" if found.scan.stopped else "success", looked=looked)
+    what = defined, uses[:limit], len(uses), files, note, groups, left_out, kind, found.status
+    return References(found.name, *what, looked=looked)
 
 
 def _group(one: SymbolUses) -> UseGroup:
-    where = f"{one.symbol.tag.path} in {names.show_name(one.symbol.path)}:{one.symbol.tag.name_line}"
-    return UseGroup(where, one.server, list(map(_reference, one.uses)), list(map(_reference, one.unknown)))
+    tag, uses, unknown = one.symbol.tag, list(map(_reference, one.uses)), list(map(_reference, one.unknown))
+    return UseGroup(f"{tag.path} in {names.show_name(one.symbol.path)}:{tag.name_line}", one.server, uses, unknown)
 
 
 def _reference(row: UsePlace) -> Reference:

@@ -65,7 +65,7 @@ def find(
     return Files(
         entries=[_with_whole_path(ctx, one) if full else one for one in found.entries[:limit]],
         total=found.total,
-        note=_note(found, limit, ctx.limits.search_seconds),
+        note=_note(found, limit),
         status="success" if found.complete else "partial",
         more=more if switches and not found.entries else None,
         whole=partial(_whole, found) if found.total > limit else None,
@@ -86,10 +86,10 @@ def _whole(found: FindResult) -> str:
     return found.whole or _text(names.show_names(found.entries))
 
 
-def _note(found: FindResult, limit: int, seconds: float) -> str:
+def _note(found: FindResult, limit: int) -> str:
     notes = []
     if not found.complete:
-        notes.append(f"Stopped after {seconds:g} s: this is a part of the files. Narrow `path` or `pattern`.")
+        notes.append("Stopped for want of time: this is a part of the files. Narrow `path` or `pattern`.")
     if found.total > limit:
         notes.append(f"{limit} of {found.total} shown (limit reached).")
     if found.dead_links:

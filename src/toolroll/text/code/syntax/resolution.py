@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
@@ -16,6 +17,7 @@ _FAMILIES = {"javascript": "script", "typescript": "script", "tsx": "script", "s
 _PACKAGES = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift"})  # a folder shares its names
 _IMPLICIT_SELF = frozenset({"java", "kotlin", "scala", "csharp", "swift", "cpp", "ruby"})
 _STRICT = frozenset({"python", "script", "go"})  # a bare name is defined in the file or package, or imported
+_MAX_DECLARED = 512  # answers of a question about a whole text that is asked for each place in it
 _WORD = re.compile(r"\w+")
 _INDEX_FILES = frozenset({"__init__", "index", "mod", "lib"})
 
@@ -111,12 +113,14 @@ def _judge_member(
         return 4, ""
     if path == one.path or _imports(one, path, tags):
         return 3, ""
-    return (LIKELY if re.search(rf"\b{re.escape(owner)}\b", text) else BY_NAME), ""
+    is_named = owner in text and re.search(rf"\b{re.escape(owner)}\b", text)
+    return (LIKELY if is_named else BY_NAME), ""
 
 
+@lru_cache(_MAX_DECLARED)
 def _declares(text: str, variable: str, owner: str) -> bool:
     """Whether a variable is given this class: `x = Owner(`, `x: Owner`, `Owner *x`, `x := &Owner{`."""
-    if not variable.isidentifier():
+    if not variable.isidentifier() or owner not in text:
         return False
     x, of = re.escape(variable), re.escape(owner)
     typed = rf"\b{x}\s*(?::=|=|:)\s*(?:new\s+|await\s+|&)*[\"'*]?(?:\w+[.:]+)*{of}\b|\b{x}\s+[*&]*(?:\w+\.)*{of}\b"
