@@ -1,6 +1,7 @@
 """Requests and responses on one connection: in pieces, too large, too slow, and after the client has left."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -120,6 +121,31 @@ def test_a_client_that_does_not_read_holds_nobody_up(pair):
     while connection.offer_part(b"x" * 100_000):
         pass
     assert time.monotonic() - began < 40
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_response_may_take_long_while_the_client_reads(pair, monkeypatch, reads):
+    monkeypatch.setattr(module, "_SEND_TIMEOUT_S", 0.1)
+    client, connection = pair
+    client.sendall(HEAD % b"")
+    connection.read_request()
+    sent = []
+
+    def send() -> None:
+        try:
+            connection.respond(200, [], b"x" * 3_000_000)
+            sent.append(True)
+        except OSError:
+            sent.append(False)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    left = 3_000_000
+    while reads and left > 0:
+        left -= len(client.recv(500_000))
+        time.sleep(0.03)
+    sending.join()
+    assert sent == [reads]
 
 
 def test_a_client_that_leaves_is_noticed_although_nothing_is_read(pair):

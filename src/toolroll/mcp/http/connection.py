@@ -233,8 +233,10 @@ class HttpConnection:
         return data if self._is_old else b"%x\r\n%b\r\n" % (len(data), data)
 
     def _send(self, data: bytes) -> None:
-        self._socket.settimeout(_SEND_TIMEOUT_S)
-        self._socket.sendall(data)
+        rest = memoryview(data)
+        while rest:  # the time is that of a part: a client may take long for all of it
+            self._socket.settimeout(_SEND_TIMEOUT_S)
+            rest = rest[self._socket.send(rest) :]
 
 
 def header_values(headers: Headers, name: bytes) -> list[str]:

@@ -80,6 +80,7 @@ class HttpExchange:
             return False
         if self._connection.has_left():
             self._gone()
+            self._connection.shut()  # a thread may wait for it to read
             self.end()
         elif time.monotonic() - self._last > PING_INTERVAL_S and self._lock.acquire(blocking=False):
             try:
