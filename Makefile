@@ -31,7 +31,7 @@ PACKAGE = $(CURDIR)$(if $(EXTRAS),[$(EXTRAS)])
 # uv keeps tools apart as pipx does; a machine with neither gets the pinned uv.
 PIPX := $(if $(shell command -v uv),,$(shell command -v pipx))
 
-.PHONY: help run install uninstall dist test test-pythons soak clients toolchains stories adapters ray setup bench docs fmt pins clean
+.PHONY: help run install uninstall dist test test-pythons platforms soak clients toolchains stories adapters ray setup bench docs fmt pins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -69,6 +69,10 @@ test: $(VENV)/.peers-stamp ## run every check: format, lint, types, import contr
 	@# Tests often wait for programs: there is one worker more than cores of a small machine, and imports and types are
 	@# checked beside them; the answer is printed after theirs.
 	@set +e; exec 3< <($(BIN)/lint-imports --no-logo && $(BIN)/mypy); checks=$$!; $(BIN)/pytest -n 3 --dist worksteal; tests=$$?; cat <&3; wait $$checks && exit $$tests
+
+platforms: $(VENV)/.dev-stamp ## check the types as on macOS, and those of the kernel and of pure code as on Windows
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 --follow-imports silent $(addprefix src/toolroll/,text policy schema result.py tool.py dialect.py kit.py)
 
 test-pythons: ## run every check on the oldest and on the newest Python of this machine, each with its own environment
 	@pythons=$$(requirements/pythons | sed -n '1p;1!{$$p;}'); \

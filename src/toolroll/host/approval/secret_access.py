@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest, Consent
+from toolroll.host.linux import O_PATH
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.launcher import AccessRules
 from toolroll.policy.effects import Effect
@@ -334,7 +335,7 @@ class SecretAccess:
 def _follow(path: str) -> str:
     """Where a path leads; itself if it leads nowhere."""
     try:
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        fd = os.open(path, O_PATH | os.O_CLOEXEC)
     except OSError:
         return path
     try:

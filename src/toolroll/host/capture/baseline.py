@@ -32,6 +32,7 @@ from toolroll.host.files.journal.pending import is_running
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.files.walk import enter
+from toolroll.host.linux import getxattr, listxattr
 from toolroll.host.runtime.dir_entries import SETTLED_NS
 
 if TYPE_CHECKING:
@@ -454,9 +455,9 @@ def _list_attributes(where: int | str) -> Mapping[str, bytes]:
     """The extended attributes of an open file or of a path, as far as there are some here."""
     follow = isinstance(where, int)
     try:
-        names = os.listxattr(where, follow_symlinks=follow)
+        names = listxattr(where, follow_symlinks=follow)
         kept = [one for one in names if not one.startswith("security.")]
-        return {one: os.getxattr(where, one, follow_symlinks=follow) for one in kept} if kept else _NO_ATTRIBUTES
+        return {one: getxattr(where, one, follow_symlinks=follow) for one in kept} if kept else _NO_ATTRIBUTES
     except (OSError, AttributeError):
         return _NO_ATTRIBUTES
 

@@ -41,6 +41,7 @@ VALUES = {
 SWITCHES = {"--wide": "wide", **dict.fromkeys(("--json", "--exit-code", "--no-exit-code"), "")}
 """Those without one."""
 _FOLDERS = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+_SO_PEERCRED = 17
 _MAX_ADDRESS_BYTES = 100
 _CHUNK_BYTES = 1 << 18
 MAX_INPUT_BYTES = 32 << 20
@@ -124,14 +125,14 @@ def connect(name: str) -> socket | None:
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         return None
-    from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
+    from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
 
     made = socket(AF_UNIX, SOCK_STREAM)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         is_long = len(os.fsencode(path)) > _MAX_ADDRESS_BYTES
         made.connect(f"/proc/self/fd/{fd}/{name}" if is_long else path)
-        owner = int.from_bytes(made.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8], sys.byteorder)
+        owner = int.from_bytes(made.getsockopt(SOL_SOCKET, _SO_PEERCRED, 12)[4:8], sys.byteorder)
         if owner == os.geteuid():
             return made
     except OSError:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Self
 
 from toolroll.host.files.openat import PathHandle, not_a_file, os_error
+from toolroll.host.linux import getxattr, listxattr, removexattr, setxattr
 from toolroll.result import ErrorCode, ToolError
 
 Check = Callable[[], None]
@@ -265,8 +266,8 @@ def _own(new: int, was: os.stat_result) -> int:
 def read_attributes(file: int | str) -> Mapping[str, bytes]:
     """The extended attributes of a file or folder, without those that the system sets itself."""
     try:
-        names = os.listxattr(file) if isinstance(file, int) else os.listxattr(file, follow_symlinks=False)
-        return {one: os.getxattr(file, one) for one in names if not one.startswith(_SYSTEM_ATTRIBUTES)} or NO_ATTRIBUTES
+        names = listxattr(file) if isinstance(file, int) else listxattr(file, follow_symlinks=False)
+        return {one: getxattr(file, one) for one in names if not one.startswith(_SYSTEM_ATTRIBUTES)} or NO_ATTRIBUTES
     except (OSError, AttributeError):  # a file system, or a system, without them
         return NO_ATTRIBUTES
 
@@ -275,22 +276,22 @@ def set_attributes(place: PathHandle, attributes: Mapping[str, bytes]) -> None:
     """Give a file these extended attributes and no others, as far as the system lets us."""
     where = f"/proc/self/fd/{place.fd}/{place.name}"
     with suppress(OSError, AttributeError):
-        for name in os.listxattr(where, follow_symlinks=False):
+        for name in listxattr(where, follow_symlinks=False):
             if name not in attributes and not name.startswith("security."):
-                os.removexattr(where, name, follow_symlinks=False)
+                removexattr(where, name, follow_symlinks=False)
     for name, value in attributes.items():
         with suppress(OSError, AttributeError):
-            os.setxattr(where, name, value, follow_symlinks=False)
+            setxattr(where, name, value, follow_symlinks=False)
 
 
 def _copy_attributes(new: int, old: str) -> None:
-    wanted = set(os.listxattr(old)) - _NOT_COPIED
-    for name in set(os.listxattr(new)) - wanted:  # such as an ACL that the folder hands down
+    wanted = set(listxattr(old)) - _NOT_COPIED
+    for name in set(listxattr(new)) - wanted:  # such as an ACL that the folder hands down
         with suppress(OSError):
-            os.removexattr(new, name)
+            removexattr(new, name)
     for name in wanted:
         with suppress(OSError):
-            os.setxattr(new, name, os.getxattr(old, name))
+            setxattr(new, name, getxattr(old, name))
 
 
 @cache

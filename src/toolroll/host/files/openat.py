@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from toolroll.host.linux import IS_LINUX
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
 
@@ -38,7 +39,7 @@ _KINDS = {stat.S_IFIFO: "FIFO", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device",
 
 def openat2(root: int) -> Opener | None:
     """The kernel's own confined open, or None where it is missing or forbidden."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         return None
     import ctypes  # here because it takes milliseconds, and not every importer of this module needs it
 

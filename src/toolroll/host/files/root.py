@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Callable, Mapping
 from typing import Self
 
@@ -27,6 +26,7 @@ from toolroll.host.files.openat import (
     walk,
 )
 from toolroll.host.files.trust import Trust
+from toolroll.host.linux import IS_DARWIN
 from toolroll.host.runtime.launcher import folder_path
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
@@ -318,7 +318,7 @@ def _unusable(path: str, error: OSError) -> OSError:
 
 def _path(fd: int) -> str:
     """The absolute path of an open file or folder, as the kernel writes it."""
-    return folder_path(fd) if sys.platform == "darwin" else os.readlink(f"/proc/self/fd/{fd}")
+    return folder_path(fd) if IS_DARWIN else os.readlink(f"/proc/self/fd/{fd}")
 
 
 def _location(fd: int) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from toolroll.host.files.openat import PATH
-from toolroll.host.runtime.launcher import is_beneath
+from toolroll.host.linux import IS_DARWIN, listxattr
+from toolroll.host.runtime.launcher import folder_path, is_beneath
 
 ETC = "/etc"
 PROC = "/proc"
@@ -115,9 +115,9 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
         found = os.lstat(path)
         if path.endswith(".lock") and stat.S_ISREG(found.st_mode) and not found.st_size:
             return False  # a lock file stays empty
-        if "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False):
+        if "system.posix_acl_access" in listxattr(path, follow_symlinks=False):
             return True
-    except (AttributeError, OSError):
+    except OSError:
         return True
     others = 0o077 if found.st_gid in groups else 0o007
     return found.st_uid == user or bool(found.st_mode & others)
@@ -145,10 +145,7 @@ def real(path: str) -> str | None:
     except (OSError, ValueError):
         return None
     try:
-        if sys.platform == "darwin":
-            from toolroll.host.runtime.launcher import folder_path
-
-            return folder_path(fd)
-        return os.readlink(f"/proc/self/fd/{fd}")
+        path = folder_path(fd)
+        return path if IS_DARWIN else os.readlink(path)
     finally:
         os.close(fd)

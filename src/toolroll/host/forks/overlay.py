@@ -11,7 +11,6 @@ import re
 import select
 import stat
 import struct
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from io import FileIO
 from typing import NamedTuple
 
 from toolroll.host.forks.tree_copy import open_folder
+from toolroll.host.linux import IS_LINUX, listxattr, removexattr, setxattr
 from toolroll.host.runtime.launcher import works_in_a_child
 from toolroll.host.sandbox.syscalls import Kernel, machine
 
@@ -46,7 +46,7 @@ def allow_overlays() -> str:
     """
     if _can_mount():
         return ""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         return "overlays need Linux"
     if len(os.listdir("/proc/self/task")) > 1:
         return "the process has several threads already"
@@ -72,7 +72,7 @@ def separate_mounts() -> None:
     The mounts then end with the process, however it ends. They do not lengthen the machine's table of mounts, which the
     kernel bounds and systemd reads at each change. It must be called before the process has other threads.
     """
-    if sys.platform == "linux" and os.geteuid() == 0 and len(os.listdir("/proc/self/task")) == 1:
+    if IS_LINUX and os.geteuid() == 0 and len(os.listdir("/proc/self/task")) == 1:
         with suppress(OSError):
             _kernel().call("unshare", _NEW_MOUNTS)
             _kernel().call("mount", b"none\0", b"/\0", 0, _RECEIVE_ONLY, 0)
@@ -139,7 +139,7 @@ class MountTable:
 
 def why_not(workspace: str, mounts: MountTable) -> str:
     """Why a workspace cannot be seen through an overlay, in words; empty if that may be tried."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         return "overlays need Linux"
     if not _can_mount():
         return "an ordinary user's program must call toolroll.allow_overlays() first; `toolroll try` does"
@@ -164,8 +164,8 @@ def mount(lower: str, upper: str, work: str, target: str) -> None:
 def _try_attribute(upper: str, name: str) -> None:
     """OSError where it cannot be set: without attributes the kernel mounts it, and then cannot replace a folder."""
     with _all_rights():
-        os.setxattr(upper, name, b"")
-        os.removexattr(upper, name)
+        setxattr(upper, name, b"")
+        removexattr(upper, name)
 
 
 def unmount(target: str) -> None:
@@ -234,7 +234,7 @@ def list_changed(upper: int, prefix: str = "") -> Iterator[ChangedPath]:
             yield ChangedPath(path, True, status)
             continue
         with open_folder(name, upper) as inner:
-            whole = any(one in _WHOLE for one in os.listxattr(inner))
+            whole = any(one in _WHOLE for one in listxattr(inner))
             yield ChangedPath(path, whole, status)
             yield from list_changed(inner, f"{path}/")
 
@@ -242,5 +242,5 @@ def list_changed(upper: int, prefix: str = "") -> Iterator[ChangedPath]:
 def was_copied_up(path: str) -> bool:
     """Whether a file of the upper folder was in the lower one before, there or by another name."""
     with suppress(OSError):
-        return not os.path.isdir(path) and not _ORIGIN.isdisjoint(os.listxattr(path, follow_symlinks=False))
+        return not os.path.isdir(path) and not _ORIGIN.isdisjoint(listxattr(path, follow_symlinks=False))
     return False

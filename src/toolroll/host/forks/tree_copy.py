@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from toolroll.host.files.atomic import NO_ATTRIBUTES, read_attributes
 from toolroll.host.files.versions import digest
+from toolroll.host.linux import setxattr
 from toolroll.host.runtime.dir_entries import SETTLED_NS, closing_fd, reopen
 from toolroll.result import ErrorCode, ToolError
 
@@ -217,7 +218,7 @@ def _copy_metadata(old: int, new: int, status: os.stat_result) -> Mapping[str, b
     attributes = read_attributes(old)
     for name, value in attributes.items():
         with suppress(OSError):  # a file system without them
-            os.setxattr(new, name, value)
+            setxattr(new, name, value)
     os.fchmod(new, stat.S_IMODE(status.st_mode))
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
     return attributes

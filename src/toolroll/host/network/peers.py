@@ -12,10 +12,10 @@ import os
 import select
 import socket
 import struct
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from toolroll.host.linux import IS_LINUX, SO_PEERCRED, pidfd_open
 from toolroll.host.runtime import process_marks
 from toolroll.host.runtime.socket_table import FoundSocket, holds_socket, socket_at
 
@@ -45,7 +45,7 @@ class TcpPeers:
 
         A browser may run in a sandbox of its own, so only the marks of commands count. Empty on systems without /proc.
         """
-        if sys.platform != "linux":
+        if not IS_LINUX:
             return ""
         try:
             found = socket_at(client, server) if client and server else None
@@ -68,9 +68,9 @@ class TcpPeers:
 
 def check_peer(connection: socket.socket) -> SocketPeer:
     """Who connected to a unix socket; PermissionError for another user, a confined process, and one that has ended."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         raise PermissionError("Only Linux says which process has connected.")
-    given = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    given = connection.getsockopt(socket.SOL_SOCKET, SO_PEERCRED, 12)
     peer = SocketPeer(*struct.unpack("iII", given)[:2])
     if peer.pid != os.getpid() or peer.uid != os.geteuid():
         process = _open_peer(connection, peer.pid)
@@ -173,6 +173,6 @@ def _open_peer(connection: socket.socket, pid: int) -> int:
         except OSError as error:
             if error.errno != errno.ENOPROTOOPT:
                 raise
-            return os.pidfd_open(pid)  # Linux before 6.5
+            return pidfd_open(pid)  # Linux before 6.5
     except OSError:
         raise PermissionError(f"Process {pid} may not use this socket: it has ended.") from None

@@ -9,6 +9,8 @@ import sys
 from contextlib import suppress
 from typing import NamedTuple
 
+from toolroll.host.linux import getxattr, setxattr
+
 _NAME = "user.toolroll.id"
 _GET_GENERATION = 0x80087601  # an ioctl
 _BIRTH, _EMPTY_PATH = 0x800, 0x1000  # of statx: the time of birth, and that of a descriptor itself
@@ -39,16 +41,14 @@ def identify(path: str) -> FolderIdentity:
     """What the folder at a path is known by from now on."""
     if _read_id(path) == "":
         with suppress(OSError):  # another user's, or on a disk that is read only
-            os.setxattr(path, _NAME, os.urandom(16).hex().encode())
+            setxattr(path, _NAME, os.urandom(16).hex().encode())
     return FolderIdentity(_read_id(path) or "", _read_birth(path))
 
 
 def _read_id(path: str) -> str | None:
     """The attribute, empty if there is none; None where folders have no attributes."""
     try:
-        return os.getxattr(path, _NAME).decode("ascii", "replace")
-    except AttributeError:
-        return None
+        return getxattr(path, _NAME).decode("ascii", "replace")
     except OSError as error:
         return "" if error.errno in _NONE else None
 

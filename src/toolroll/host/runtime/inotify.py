@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import struct
-import sys
 from collections.abc import Callable
 from contextlib import suppress
+
+from toolroll.host.linux import IS_LINUX
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
@@ -35,7 +36,7 @@ class FolderWatch:
 
     def __init__(self) -> None:
         """OSError on other systems, or if the limit of instances is reached."""
-        if sys.platform != "linux":
+        if not IS_LINUX:
             raise OSError(errno.ENOSYS, "folders cannot be watched here")
         import ctypes
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolroll.host.linux import IS_DARWIN
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import subprocess
 
 ChildProcess: TypeAlias = "subprocess.Popen[bytes]"
+_F_GETPATH = 50  # of macOS
 _MAX_LINKS = 40
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of toolroll itself
 PIPE, STDOUT, DEVNULL = -1, -2, -3
@@ -407,8 +409,8 @@ def cannot_run(program: str, number: int | None) -> ToolError:
 
 def folder_path(fd: int) -> str:
     """A path by which a child of this process can enter the folder `fd`, wherever that has been moved to."""
-    if sys.platform == "darwin":
+    if IS_DARWIN:
         import fcntl
 
-        return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        return os.fsdecode(fcntl.fcntl(fd, _F_GETPATH, bytes(1024)).rstrip(b"\0"))
     return f"/proc/self/fd/{fd}"  # the child has a copy of the descriptor until its exec

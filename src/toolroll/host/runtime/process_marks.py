@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple, cast
 
+from toolroll.host.linux import set_limit
+
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
 _MOST, _LEAST = 1 << 60, 1 << 40  # of marks
@@ -58,19 +60,15 @@ class ProcessMarks:
 
     def attach(self, pid: int) -> None:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
-        with suppress(ImportError, AttributeError, OSError, ValueError):
-            import resource
-
+        with suppress(OSError, ValueError):
             if self.limit:
-                resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
+                set_limit(pid, _LIMIT, (self.limit, self.limit))
 
     def is_attached(self, pid: int) -> bool:
         """Whether a process has the limit, from `attach` or from the one that started it."""
         try:
-            import resource
-
-            return resource.prlimit(pid, _LIMIT)[1] == self.limit != 0
-        except (ImportError, AttributeError, OSError):
+            return set_limit(pid, _LIMIT)[1] == self.limit != 0
+        except OSError:
             return False  # no such call here, or the process is gone or not ours
 
     def on(self, seen: FoundMarks) -> bool:
@@ -80,10 +78,8 @@ class ProcessMarks:
 def limit_of(pid: int) -> int | None:
     """The limit of a command of ours, or a smaller one that it may have set in its place; None if there is none."""
     try:
-        import resource
-
-        hard, most = resource.prlimit(pid, _LIMIT)[1], _most()
-    except (AttributeError, OSError):
+        hard, most = set_limit(pid, _LIMIT)[1], _most()
+    except OSError:
         return None
     return hard if 0 <= hard < most else None
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
+from toolroll.host.linux import pidfd_open, send_signal
 from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 from toolroll.result import ToolError
@@ -162,7 +163,7 @@ def send(process: Process, number: signal.Signals) -> bool:
         if not hasattr(os, "pidfd_open"):
             os.kill(process.pid, number)
             return True
-        fd = os.pidfd_open(process.pid)
+        fd = pidfd_open(process.pid)
     except OSError as error:
         if error.errno in _NO_PROCESS:
             return False
@@ -171,7 +172,7 @@ def send(process: Process, number: signal.Signals) -> bool:
         now = _from_proc(process.pid)
         if now is None or now.started != process.started:
             return False
-        signal.pidfd_send_signal(fd, number)
+        send_signal(fd, number)
     except ProcessLookupError:
         return False
     finally:
@@ -189,10 +190,10 @@ def kill_group(pid: int) -> None:
 def wait_a_moment(one: Process) -> None:
     """Wait until it has ended, or for a moment."""
     try:
-        fd = os.pidfd_open(one.pid)
+        fd = pidfd_open(one.pid)
     except ProcessLookupError:
         return
-    except (AttributeError, OSError):
+    except OSError:
         time.sleep(0.001)
         return
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import select
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from toolroll.host.linux import set_limit, wait_for_exit
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.process_tree import kill_group
 
@@ -108,17 +108,16 @@ def stream(
 
 def _bound(pid: int, memory: int) -> None:
     """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
-    if sys.platform == "linux":
-        with suppress(ProcessLookupError, PermissionError):  # it has ended already, or is another user's
-            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-            resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+    with suppress(OSError):  # it has ended already, or is another user's, or there is no such call here
+        set_limit(pid, resource.RLIMIT_CORE, (0, 0))
+        set_limit(pid, resource.RLIMIT_AS, (memory, memory))
 
 
 def exit_status(process: ChildProcess) -> int | None:
     """The exit status, negative for a signal; None while it runs. It stays a zombie, so that its number is its own."""
-    if sys.platform == "darwin":
+    try:
+        return wait_for_exit(process.pid, now=True)
+    except ChildProcessError:
+        raise
+    except OSError:  # no such call here
         return process.poll()
-    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if found is None:
-        return None
-    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status

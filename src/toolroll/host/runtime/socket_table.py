@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
+from toolroll.host.linux import AF_NETLINK
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 File = tuple[int, int]  # the kernel's own numbers of a file: its device and its inode
 
@@ -93,7 +95,7 @@ def _plain(address: Address) -> bytes:
 def _ask(asked: bytes, flags: int, other: socket.socket | None = None) -> Iterator[bytes]:
     """What the kernel answers to a question about sockets; nothing if there is no such socket."""
     with ExitStack() as stack:
-        kernel = other or stack.enter_context(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG))
+        kernel = other or stack.enter_context(socket.socket(AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG))
         kernel.settimeout(_SECONDS)
         kernel.send(struct.pack("=IHHII", _HEADER + len(asked), _BY_FAMILY, flags, 1, 0) + asked)
         while True:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolroll.host import linux
 from toolroll.host.runtime import user_folders
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
     `sealed`: no process can change it, whatever descriptor it has.
     """
     reader = None
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("toolroll", os.MFD_CLOEXEC | (os.MFD_ALLOW_SEALING if sealed else 0))
-    else:
+    try:
+        fd = linux.memfd_create("toolroll", linux.MFD_CLOEXEC | (linux.MFD_ALLOW_SEALING if sealed else 0))
+    except OSError:
         import tempfile
 
         fd, path = tempfile.mkstemp()
@@ -63,8 +64,7 @@ def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
     if sealed:
         import fcntl
 
-        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        fcntl.fcntl(fd, linux.F_ADD_SEALS, linux.EVERY_SEAL)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 

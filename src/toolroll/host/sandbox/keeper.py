@@ -132,13 +132,13 @@ class _CommandSockets:
         self._keeper, self._kernel, self.loopback = keeper, keeper.kernel, keeper.loopback
         self._listener, self._pid, self._confine = listener, pid, confine
         self._waiting: dict[int, _Connection] = {}  # by descriptor
-        self._events = select.epoll()
+        self._events = select.poll()
         self._second, self._count = 0.0, 0
 
     def serve(self, forget: Callable[[], None]) -> None:
         """Make the calls until the last process of the command has ended."""
         try:
-            self._events.register(self._listener, select.EPOLLIN)
+            self._events.register(self._listener, select.POLLIN)
             while self._serve_next():
                 pass
         except BaseException:
@@ -147,7 +147,6 @@ class _CommandSockets:
         finally:
             for one in tuple(self._waiting.values()):
                 self._end(one)
-            self._events.close()
             os.close(self._listener)
             forget()
 
@@ -155,7 +154,7 @@ class _CommandSockets:
         for fd, event in self._events.poll(self._pause()):
             if (connection := self._waiting.get(fd)) is not None:
                 self._go_on(connection)
-            elif event & select.EPOLLIN:
+            elif event & select.POLLIN:
                 self._handle()
             else:
                 return False
@@ -163,9 +162,10 @@ class _CommandSockets:
         return True
 
     def _pause(self) -> float | None:
+        """Milliseconds until those that wait are looked after."""
         if not self._waiting:
             return None
-        return _LOOK if all(one.begun for one in self._waiting.values()) else _RETRY
+        return 1000 * (_LOOK if all(one.begun for one in self._waiting.values()) else _RETRY)
 
     def _handle(self) -> None:
         self._keep_pace()
@@ -217,7 +217,7 @@ class _CommandSockets:
             begun = error.errno == errno.EINPROGRESS
             self._waiting[wanted.fd] = replace(wanted, begun=begun)
             if begun:
-                self._events.register(wanted.fd, select.EPOLLOUT)
+                self._events.register(wanted.fd, select.POLLOUT)
         finally:
             if blocks and wanted.fd not in self._waiting:
                 os.set_blocking(wanted.fd, True)

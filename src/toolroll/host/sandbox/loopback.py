@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from toolroll.host.files.openat import PATH
+from toolroll.host.linux import AF_NETLINK
 from toolroll.host.runtime.dir_entries import closing_fd
 from toolroll.host.runtime.socket_table import (
     Address,
@@ -79,8 +80,8 @@ class Loopback:
             with closing_fd(os.open(f"/proc/{pid}/cwd", PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
                 mask = _umask(pid)
                 run_apart(lambda: self._bind_file(fd, name, folder, mask, confine))
-        elif family == socket.AF_NETLINK:
-            self._call("bind", fd, struct.pack("=HHII", socket.AF_NETLINK, 0, 0, 0))
+        elif family == AF_NETLINK:
+            self._call("bind", fd, struct.pack("=HHII", AF_NETLINK, 0, 0, 0))
         else:
             address, port = _parse(name)
             if 0 < port < _first_free_port():
@@ -209,7 +210,7 @@ def _borrow(fd: int) -> Iterator[socket.socket]:
 
 def _family(name: bytes) -> int:
     family = int(struct.unpack_from("=H", name)[0])
-    if family not in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
+    if family not in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, AF_NETLINK):
         raise _error(errno.EAFNOSUPPORT)
     return family
 

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+from toolroll.host.linux import AF_NETLINK
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, ChildProcess, start_process, wait_for
 from toolroll.host.runtime.socket_table import SOCK_DIAG, FoundSocket, socket_at
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
@@ -54,7 +55,7 @@ class _PeerLookup:
         """The socket in the network that has connected to one of ours there; None if it is closed."""
         with self._asking:
             if self._table is None:
-                self._table = self.make_socket(kernel, socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG)
+                self._table = self.make_socket(kernel, AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG)
             if self._table is None:
                 return None
             return socket_at(connection.getpeername(), connection.getsockname(), self._table)

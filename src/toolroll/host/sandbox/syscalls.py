@@ -5,12 +5,13 @@ from __future__ import annotations
 import _thread
 import os
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from toolroll.host.linux import IS_LINUX
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ def machines() -> tuple[Machine, ...]:
 
 def machine() -> Machine | None:
     """The one that this Python runs on, or None when it is not Linux, or another, or 32 bits wide."""
-    if sys.platform != "linux" or struct.calcsize("P") != 8:
+    if not IS_LINUX or struct.calcsize("P") != 8:
         return None
     return next((one for one in machines() if one.name == os.uname().machine), None)
 

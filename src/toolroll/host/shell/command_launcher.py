@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from toolroll.host.approval.secret_access import SecretAccess
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.linux import IS_LINUX
 from toolroll.host.network.command_network import CommandNetwork
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
@@ -49,10 +49,10 @@ class SealedText:
         self.text = text
         self.label = label
         self.shown = shown
-        self.main = main and sys.platform == "linux"
+        self.main = main and IS_LINUX
         self.fd = -1
         self.fd = create_nameless_file(text.encode(), sealed=sealed)
-        self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
+        self.path = f"/proc/self/fd/{self.fd}" if IS_LINUX else f"/dev/fd/{self.fd}"
         self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
 
     def relabelled(self, output: str) -> str:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.spill import Spill, SpillWriter
+from toolroll.host.linux import F_SETPIPE_SZ, eventfd, pidfd_open
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.terminal import clean
 
@@ -279,7 +280,7 @@ class Pipes:
         """Let `turn` return also when this process has ended."""
         self.close_child()
         try:
-            self._process = os.pidfd_open(pid)
+            self._process = pidfd_open(pid)
             self._poll.register(self._process, select.POLLIN)
         except (AttributeError, OSError):
             self._blind = True
@@ -460,8 +461,8 @@ class Pipes:
 
 def _bell() -> tuple[int, int]:
     """A descriptor to wait on, and the one that wakes the waiting thread; they may be the same."""
-    if hasattr(os, "eventfd"):
-        fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+    with suppress(OSError):
+        fd = eventfd(0, os.O_CLOEXEC | os.O_NONBLOCK)
         return fd, fd
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -471,8 +472,8 @@ def _bell() -> tuple[int, int]:
 def _widen(fd: int) -> None:
     import fcntl
 
-    with suppress(AttributeError, OSError):  # the user may have used up what the kernel grants
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    with suppress(OSError):  # the user may have used up what the kernel grants
+        fcntl.fcntl(fd, F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def report_lines(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from functools import cache
 from itertools import chain
 from typing import cast
 
+from toolroll.host.linux import IS_LINUX, run_before_others
 from toolroll.host.runtime import process_marks, process_tree
 from toolroll.host.runtime.process_marks import FoundMarks, ProcessMarks
 from toolroll.host.runtime.process_tree import Process, ProcessView
@@ -307,7 +307,7 @@ def _become_subreaper() -> tuple[bool, bool]:
 @cache
 def _prctl() -> Callable[..., int]:
     """The system call; one that fails where there is none."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         return lambda *_: -1
     import ctypes
 
@@ -339,5 +339,5 @@ def _has_ended(one: Process) -> bool:
 
 def _go_first() -> None:
     """Let the calling thread run before others: a flood of processes leaves no time to the one that stops them."""
-    with suppress(AttributeError, OSError):  # not ours to do, and then the kernel bounds how many there are
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    with suppress(OSError):  # not ours to do, and then the kernel bounds how many there are
+        run_before_others()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from toolroll.host.linux import set_limit, wait_for_exit
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken, PersonClock
 from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
@@ -296,22 +296,23 @@ def _capture(spill: Spill, kept_bytes: int | None) -> CapturedOutput:
 
 def _has_ended(process: ChildProcess) -> bool:
     """Whether it has ended; it stays a zombie, so that its number is not reused while we look for its children."""
-    if sys.platform == "darwin":
-        return process.poll() is not None
     try:
-        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return wait_for_exit(process.pid, now=True) is not None
     except ChildProcessError:
         return True
+    except OSError:
+        return process.poll() is not None
 
 
 def _wait(process: ChildProcess) -> int | None:
     """Its status, now that it is dead; None if it cannot be known."""
-    if sys.platform != "darwin":
-        try:
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # the program waits for all children, or ignores them
-            process.returncode = 0
-            return None
+    try:
+        wait_for_exit(process.pid, now=True)
+    except ChildProcessError:  # the program waits for all children, or ignores them
+        process.returncode = 0
+        return None
+    except OSError:
+        pass  # no such call here
     return wait_for(process, 1)
 
 
@@ -385,17 +386,16 @@ class LimitMonitor:
         return sum(files.values()) > most
 
     def _limit(self, pid: int) -> None:
-        try:
-            from resource import RLIMIT_CPU, prlimit
-        except ImportError:
-            return  # no way to do it from outside on this system; the watch is all there is
+        from resource import RLIMIT_CPU
+
         for which, most in self._limits:
-            # One that is gone or not ours needs none; one with smaller limits of its own keeps them.
+            # One that is gone or not ours needs none; one with smaller limits of its own keeps them. Where a system
+            # has no way to do it from outside, the watch is all there is.
             with suppress(OSError, ValueError):
-                hard = prlimit(pid, which)[1]
+                hard = set_limit(pid, which)[1]
                 soft = most if hard < 0 else min(most, hard)
                 # A second more of work than the limit: the signal before the kill names the limit.
-                prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
+                set_limit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 
 def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:

@@ -1,0 +1,66 @@
+"""What only Linux has, under one name each. Elsewhere a call fails as on a kernel without it, and its user goes on.
+
+Each user tries it and has an answer to the OSError, so that nothing depends on the name of the system but `IS_LINUX`,
+which saves a trial where the answer is known.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+IS_LINUX = sys.platform == "linux"
+IS_DARWIN = sys.platform == "darwin"
+
+
+def _fail(*_: Any, **__: Any) -> Any:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+listxattr: Callable[..., list[str]] = getattr(os, "listxattr", _fail)
+getxattr: Callable[..., bytes] = getattr(os, "getxattr", _fail)
+setxattr: Callable[..., None] = getattr(os, "setxattr", _fail)
+removexattr: Callable[..., None] = getattr(os, "removexattr", _fail)
+pidfd_open: Callable[[int], int] = getattr(os, "pidfd_open", _fail)
+memfd_create: Callable[[str, int], int] = getattr(os, "memfd_create", _fail)
+eventfd: Callable[[int, int], int] = getattr(os, "eventfd", _fail)
+O_PATH: int = getattr(os, "O_PATH", 0)
+# Numbers of Linux on all machines that it is built for here.
+AF_NETLINK, SO_PEERCRED = 16, 17
+F_SETPIPE_SZ = 1031
+F_ADD_SEALS, EVERY_SEAL = 1033, 0xF
+MFD_CLOEXEC, MFD_ALLOW_SEALING = 1, 2
+
+
+def wait_for_exit(pid: int, *, now: bool = False) -> int | None:
+    """The status of a child, negative for a signal; it stays a zombie. `now`: None while it runs."""
+    wait: Callable[[int, int, int], Any] = getattr(os, "waitid", _fail)
+    ended = wait(os.P_PID, pid, os.WEXITED | os.WNOWAIT | (os.WNOHANG if now else 0))
+    if ended is None:
+        return None
+    status: int = ended.si_status
+    return status if ended.si_code == os.CLD_EXITED else -status
+
+
+def set_limit(pid: int, which: int, limits: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The limits of another process, set if some are given."""
+    import resource
+
+    change: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", _fail)
+    return change(pid, which) if limits is None else change(pid, which, limits)
+
+
+def send_signal(process: int, number: int) -> None:
+    """Send a signal to a process by its descriptor."""
+    send: Callable[[int, int], None] = getattr(signal, "pidfd_send_signal", _fail)
+    send(process, number)
+
+
+def run_before_others() -> None:
+    """Schedule the calling thread before those of ordinary processes."""
+    schedule: Callable[..., None] = getattr(os, "sched_setscheduler", _fail)
+    schedule(0, getattr(os, "SCHED_RR", 2), getattr(os, "sched_param", int)(1))
