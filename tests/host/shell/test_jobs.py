@@ -111,7 +111,7 @@ def test_closing_ends_all(run: Run) -> None:
     assert ended.ended.status == 3
     assert jobs.all() == []
     late = run("sleep 60")
-    with pytest.raises(ToolError, match="was closed") as caught:
+    with pytest.raises(ToolError, match="is closed") as caught:
         jobs.add(late, title="late")
     assert caught.value.code is ErrorCode.CANCELLED
 
