@@ -24,6 +24,7 @@ _CHUNK_BYTES = 1 << 18
 _KEPT_STDERR_BYTES = 2000
 _SHOWN_STDERR_LINES = 3
 _SHOWN_CHARS = 300
+_MAX_WAITING = 10_000  # messages that a child has not read yet
 _WATCH_INTERVAL_S = 1.0  # between two checks of the child's memory
 
 
@@ -59,7 +60,7 @@ class ChildStream:
         with self._lock:
             if self._is_closed:
                 raise BrokenPipeError
-            if self._out_bytes > MAX_MESSAGE_BYTES:
+            if self._out_bytes > MAX_MESSAGE_BYTES or len(self._out) > _MAX_WAITING:
                 raise PeerGoneError("asked on without reading the answers, and was ended", memory=True)
             self._out.append(data)
             self._out_bytes += len(data)
