@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -28,30 +29,14 @@ removexattr: Callable[..., None] = getattr(os, "removexattr", _fail)
 pidfd_open: Callable[[int], int] = getattr(os, "pidfd_open", _fail)
 memfd_create: Callable[[str, int], int] = getattr(os, "memfd_create", _fail)
 eventfd: Callable[[int, int], int] = getattr(os, "eventfd", _fail)
+waitid: Callable[[int, int, int], Any] = getattr(os, "waitid", _fail)
+prlimit: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", _fail)
 O_PATH: int = getattr(os, "O_PATH", 0)
 # Numbers of Linux on all machines that it is built for here.
 AF_NETLINK, SO_PEERCRED = 16, 17
 F_SETPIPE_SZ = 1031
 F_ADD_SEALS, EVERY_SEAL = 1033, 0xF
 MFD_CLOEXEC, MFD_ALLOW_SEALING = 1, 2
-
-
-def wait_for_exit(pid: int, *, now: bool = False) -> int | None:
-    """The status of a child, negative for a signal; it stays a zombie. `now`: None while it runs."""
-    wait: Callable[[int, int, int], Any] = getattr(os, "waitid", _fail)
-    ended = wait(os.P_PID, pid, os.WEXITED | os.WNOWAIT | (os.WNOHANG if now else 0))
-    if ended is None:
-        return None
-    status: int = ended.si_status
-    return status if ended.si_code == os.CLD_EXITED else -status
-
-
-def set_limit(pid: int, which: int, limits: tuple[int, int] | None = None) -> tuple[int, int]:
-    """The limits of another process, set if some are given."""
-    import resource
-
-    change: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", _fail)
-    return change(pid, which) if limits is None else change(pid, which, limits)
 
 
 def send_signal(process: int, number: int) -> None:

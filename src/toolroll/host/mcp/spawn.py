@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolroll.host.approval.request import ApprovalRequest
-from toolroll.host.linux import wait_for_exit
+from toolroll.host.linux import waitid
 from toolroll.host.runtime.launcher import PIPE, AccessRules, ChildProcess, is_changeable
 from toolroll.host.runtime.process_marks import TAG
 from toolroll.host.sandbox.choose import choose_sandbox
@@ -186,7 +186,7 @@ def _start_in_thread(
             family.begin(process.pid)
             spawned = McpProcess(process)
             started.set_result(spawned)
-            wait_for_exit(process.pid)
+            waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             family.end(over=True, whole=sandbox.whole)
             if after is not None:
                 after()

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from toolroll.host.linux import set_limit
+from toolroll.host.linux import prlimit
 
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
@@ -62,12 +62,12 @@ class ProcessMarks:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
         with suppress(OSError, ValueError):
             if self.limit:
-                set_limit(pid, _LIMIT, (self.limit, self.limit))
+                prlimit(pid, _LIMIT, (self.limit, self.limit))
 
     def is_attached(self, pid: int) -> bool:
         """Whether a process has the limit, from `attach` or from the one that started it."""
         try:
-            return set_limit(pid, _LIMIT)[1] == self.limit != 0
+            return prlimit(pid, _LIMIT)[1] == self.limit != 0
         except OSError:
             return False  # no such call here, or the process is gone or not ours
 
@@ -78,7 +78,7 @@ class ProcessMarks:
 def limit_of(pid: int) -> int | None:
     """The limit of a command of ours, or a smaller one that it may have set in its place; None if there is none."""
     try:
-        hard, most = set_limit(pid, _LIMIT)[1], _most()
+        hard, most = prlimit(pid, _LIMIT)[1], _most()
     except OSError:
         return None
     return hard if 0 <= hard < most else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.linux import set_limit, wait_for_exit
+from toolroll.host.linux import prlimit, waitid
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.process_tree import kill_group
 
@@ -109,15 +109,19 @@ def stream(
 def _bound(pid: int, memory: int) -> None:
     """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
     with suppress(OSError):  # it has ended already, or is another user's, or there is no such call here
-        set_limit(pid, resource.RLIMIT_CORE, (0, 0))
-        set_limit(pid, resource.RLIMIT_AS, (memory, memory))
+        prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        prlimit(pid, resource.RLIMIT_AS, (memory, memory))
 
 
 def exit_status(process: ChildProcess) -> int | None:
     """The exit status, negative for a signal; None while it runs. It stays a zombie, so that its number is its own."""
     try:
-        return wait_for_exit(process.pid, now=True)
+        ended = waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         raise
     except OSError:  # no such call here
         return process.poll()
+    if ended is None:
+        return None
+    status: int = ended.si_status
+    return status if ended.si_code == os.CLD_EXITED else -status

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from toolroll.host.linux import wait_for_exit
+from toolroll.host.linux import waitid
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, StartOptions, folder_path, lead_terminal, start_process
 from toolroll.result import ErrorCode, ToolError, next_step
 
@@ -57,7 +58,7 @@ class OwnThread(Sandbox):
                 return
             started.set_result(process)
             with suppress(ChildProcessError):  # the caller has already waited for it
-                wait_for_exit(process.pid)
+                waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
         threading.Thread(target=stay, name="toolroll process", daemon=True).start()
         return started.result()

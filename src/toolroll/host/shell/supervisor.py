@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from toolroll.host.linux import set_limit, wait_for_exit
+from toolroll.host.linux import prlimit
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken, PersonClock
 from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
 from toolroll.host.runtime.process_marks import TAG
+from toolroll.host.runtime.processes import exit_status
 from toolroll.host.shell.output import CapturedOutput, Pipes, open_terminal
 from toolroll.host.shell.process_group import CommandProcesses, process_registry
 
@@ -297,22 +298,18 @@ def _capture(spill: Spill, kept_bytes: int | None) -> CapturedOutput:
 def _has_ended(process: ChildProcess) -> bool:
     """Whether it has ended; it stays a zombie, so that its number is not reused while we look for its children."""
     try:
-        return wait_for_exit(process.pid, now=True) is not None
+        return exit_status(process) is not None
     except ChildProcessError:
         return True
-    except OSError:
-        return process.poll() is not None
 
 
 def _wait(process: ChildProcess) -> int | None:
     """Its status, now that it is dead; None if it cannot be known."""
     try:
-        wait_for_exit(process.pid, now=True)
+        exit_status(process)
     except ChildProcessError:  # the program waits for all children, or ignores them
         process.returncode = 0
         return None
-    except OSError:
-        pass  # no such call here
     return wait_for(process, 1)
 
 
@@ -392,10 +389,10 @@ class LimitMonitor:
             # One that is gone or not ours needs none; one with smaller limits of its own keeps them. Where a system
             # has no way to do it from outside, the watch is all there is.
             with suppress(OSError, ValueError):
-                hard = set_limit(pid, which)[1]
+                hard = prlimit(pid, which)[1]
                 soft = most if hard < 0 else min(most, hard)
                 # A second more of work than the limit: the signal before the kill names the limit.
-                set_limit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
+                prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 
 def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:
