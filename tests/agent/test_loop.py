@@ -369,6 +369,21 @@ def test_a_system_error_is_raised_and_the_end_is_told(serve: Serve, agent_at: An
     assert told[-1] == EndRecord(False, "raised", "The run was interrupted.", 1, 100, 10)
 
 
+def test_a_tool_of_ones_own_that_raises_does_not_end_the_run(serve: Serve, agent_at: Any, open_kit: Any) -> None:
+    kit: Kit = open_kit()
+
+    @tool(Effect.NONE)
+    def burst() -> str:
+        """Break."""
+        raise ZeroDivisionError("mine")
+
+    kit.register(burst)
+    server = serve("openai", call("burst"), call("finish", result="Done."))
+    done = agent_at(server, kit=kit)[0].run("x")
+    assert (done.reason, done.text) == ("finish", "Done.")
+    assert "failed with ZeroDivisionError: mine (test_loop.py:" in sent_results(server)[0]
+
+
 def test_what_was_said_is_in_the_history(serve: Serve, agent_at: Any) -> None:
     agent, _ = agent_at(
         serve("openai", Say("I list it.", (("ls", {}),)), call("finish", result="There are no zebras."))

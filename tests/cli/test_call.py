@@ -244,3 +244,15 @@ def test_a_call_imports_only_what_it_uses(ws: Path) -> None:
         "rich",
     }
     assert heavy & modules == set()
+
+
+def test_a_tool_of_ones_own_that_raises_is_an_answer(quick, tmp_path):
+    folder = tmp_path / "config/toolroll/tools"
+    folder.mkdir(parents=True)
+    source = "from toolroll import tool\n\n@tool()\ndef divide(a: int) -> int:\n    'Divide.'\n    return 1 // a\n"
+    (folder / "own.py").write_text(source)
+    status, out, err = quick("call", "divide", "a=0", XDG_CONFIG_HOME=str(tmp_path / "config"))
+    assert (status, "failed with ZeroDivisionError: " in out + err, "(own.py:6)" in out + err) == (1, True, True), (
+        out + err
+    )
+    assert "Traceback" not in err

@@ -27,13 +27,18 @@ from toolroll.text.files.changes import Change
 
 WRITE = ("write", {"path": "new.txt", "content": "new\n"})
 
+OWN_TOOL = "from toolroll import tool\n\n@tool()\ndef divide(a: int) -> int:\n    'Divide.'\n    return 1 // a\n"
+
 
 @contextmanager
 def one_worker(folder: Path, policy: str) -> Iterator[RemotePools]:
     """A worker, as a process of this machine."""
     (folder / "ws").mkdir()
     (folder / "ws" / "a.txt").write_text("one\n")
+    (folder / "config/toolroll/tools").mkdir(parents=True)
+    (folder / "config/toolroll/tools/own.py").write_text(OWN_TOOL)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         frozen = FrozenCopy(str(folder / "ws"), None, 10**9)
         made = RemotePools("local", frozen, {"seconds": 600}, {"policy": policy}, [])
@@ -68,6 +73,14 @@ def lease(pools: RemotePools) -> Iterator[Lease]:
     made = pools.lease()
     yield made
     made.close()
+
+
+def test_a_tool_of_ones_own_that_raises_is_a_result(lease: Lease) -> None:
+    result = lease.call("divide", {"a": 0})
+    assert "failed with ZeroDivisionError: " in result.text
+    assert result.error is not None
+    assert result.error.details["type"] == "ZeroDivisionError"
+    assert lease.call("divide", {"a": 1}).data == 1, "the lease goes on"
 
 
 def test_calls_and_changes(lease: Lease) -> None:
