@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import Files
+from tests.host.http.web import Server
 from toolroll.host.convert import converter
+from toolroll.host.http.client import Client
 from toolroll.host.runtime import python_child
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.kit import preset
-from toolroll.result import Result
+from toolroll.result import CouldNotLookError, Result
+from toolroll.tools.web.fetch import fetch
 
 ENDS = {
     "is missing": "",
@@ -39,6 +42,22 @@ GO_TEST = {"go.mod": "module m\n", "m_test.go": "package m\n"}
 RUST = {"Cargo.toml": "[package]\nname = 'm'\n", "src/lib.rs": "#[test]\nfn a() {}\n"}
 JAVASCRIPT = "test('a', () => {})\n"
 PYTHON_TEST = {"test_m.py": "def test_a(): pass\n"}
+
+NOTEBOOK = '{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}'
+LOOKED: list[tuple[str, dict[str, Any], str]] = [
+    ("git", {"action": "status"}, "git"),
+    ("grep", {"pattern": "nothing_here"}, "the search"),
+    ("find", {"pattern": "*.nothing"}, "the file list"),
+    ("outline", {"path": "a.py"}, "syntax"),
+    ("outline", {"path": "."}, "syntax"),
+    ("symbols", {"name": "f"}, "syntax"),
+    ("repo_map", {}, "syntax"),
+    ("definition", {"symbol": "f"}, "syntax"),
+    ("references", {"symbol": "f"}, "syntax"),
+    ("rag", {"action": "search", "query": "harbours"}, "the library"),
+    ("history", {}, "the history"),
+    ("profile", {"action": "hotspots", "code": "1 + 1"}, "the profiler"),
+]
 
 Row = tuple[str, str, dict[str, Any], Files]
 PROGRAMS: list[Row] = [
@@ -201,3 +220,73 @@ def test_a_service_that_gives_no_answer(open_kit, monkeypatch):
     monkeypatch.setenv("TOOLROLL_SEARXNG_URL", "http://127.0.0.1:1")  # nothing listens there
     kit = open_kit()
     check(kit.call("web_search", {"query": "harbours"}), "web_search")
+
+
+SERVERS = {
+    "does not start": ["/nowhere/server"],
+    "exits 1": ["/bin/sh", "-c", "exit 1"],
+    "exits 127": ["/bin/sh", "-c", "exit 127"],
+    "is silent": ["/bin/true"],
+    "is killed": ["/bin/sh", "-c", "kill -9 $$"],
+    "is slow": ["/bin/sh", "-c", "exec sleep 30"],
+    "speaks otherwise": ["/bin/sh", "-c", "echo hello; exec sleep 30"],
+}
+
+
+@pytest.mark.parametrize("end", SERVERS)
+def test_an_mcp_server_that_gives_no_answer(end, open_kit):
+    config = {"command": SERVERS[end][0], "args": SERVERS[end][1:], "timeout": 1}
+    kit = open_kit(mcp={"bad": config}, policy=replace(preset("standard"), sandbox="none"))
+    for arguments in [
+        {"action": "list_tools"},
+        {"action": "list_tools", "server": "bad"},
+        {"action": "call_tool", "server": "bad", "name": "x"},
+        {"action": "read_resource", "server": "bad", "uri": "a:b"},
+    ]:
+        check(kit.call("mcp", arguments), (end, arguments))
+
+
+@pytest.mark.parametrize("ending", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf", b"nonsense"])
+def test_a_web_server_that_gives_no_answer(ending, ctx):
+    with Server(ending) as server:
+        ctx.http = Client([server.host])
+        with pytest.raises(CouldNotLookError) as caught:
+            fetch(ctx, server.url(), robots=False)
+        ctx.http.close()
+    assert not CLAIMS.search(caught.value.message)
+
+
+def test_a_store_of_documents_that_gives_no_answer(open_kit):
+    class Store:
+        def add(self, _documents):
+            raise ConnectionError("no store")
+
+        def search(self, _query, _limit):
+            raise ConnectionError("no store")
+
+    check(open_kit(knowledge=Store()).call("rag", {"action": "search", "query": "harbours"}), "rag")
+
+
+def test_what_an_answer_stands_on(open_kit, put, ws):
+    """Each tool that asks a program, a grammar or a store says who looked at what."""
+    os.system(f"git init -q {ws}")
+    put({"a.py": "def f(): ...\n\nf()\n", "p.ipynb": NOTEBOOK})
+    kit = open_kit()
+    for tool, arguments, by in LOOKED:
+        result = kit.call(tool, arguments)
+        assert result.ok, (tool, result.text)
+        looked = result.data["looked"]
+        assert (looked["by"][0], looked["failed"], bool(looked["at"])) == (by, [], True), (tool, looked)
+
+
+def test_a_warm_search_sees_a_change_by_a_name_outside(open_kit, put, ws, tmp_path):
+    put({f"f{number}.py": "x = 1\n" for number in range(300)})
+    os.link(ws / "f5.py", tmp_path / "before")
+    kit = open_kit()
+    for _ in range(2):
+        assert "Searched 300 files" in kit.call("grep", {"pattern": "needle"}).text
+    os.link(ws / "f6.py", tmp_path / "after")
+    kit.call("grep", {"pattern": "needle"})
+    for name, path in (("before", "f5.py"), ("after", "f6.py")):
+        (tmp_path / name).write_text("needle = 2\n")
+        assert path in kit.call("grep", {"pattern": "needle", "output": "files"}).text

@@ -231,6 +231,9 @@ class Executor:
                 return self._run_meant(meant, coerced, ctx)
             ctx.secrets.notice_paths(map(ctx.files.key, view.tool.paths_in(bound)))
             result = render(self._chains[view](ctx, bound), view, lambda: self._wording(call.tools))
+            looked = view.tool.looked(bound) if view.data is None and isinstance(result.data, dict) else None
+            if looked is not None:
+                result.data.setdefault("looked", looked.data)
             ctx.secrets.notice_result(view.effects)
             result = check_whole(result, self._spill.keep, is_bounded=is_bounded) if call.is_whole else result
         except CallChangedError as changed:

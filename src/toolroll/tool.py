@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from toolroll.host.context import Context
 from toolroll.policy.effects import CHANGES, EVERYTHING, Effect
-from toolroll.result import MAX_WHOLE_CHARS, ErrorCode, ToolError
+from toolroll.result import MAX_WHOLE_CHARS, ErrorCode, Looked, ToolError
 from toolroll.schema import Parameter, object_schema, parameters_of
 
 __all__ = ["Effect", "Metadata", "Tool", "tool"]
@@ -56,6 +56,8 @@ class Tool:
     """It looks at what its commands change by itself, where the policy wants that. Else a whole call is held."""
     looks: Callable[[Mapping[str, Any]], bool] | None = None
     """Tells of a call's arguments whether it only reads, where the effects are those of other calls."""
+    asks: tuple[str, str] | None = None
+    """Whom it asks and where, such as git in the repository, for answers that do not say so themselves."""
     is_async: bool = False
     """Whether the function is a coroutine function: it runs on the kit's event loop."""
 
@@ -74,6 +76,13 @@ class Tool:
                 arguments[name] = _convert(name, value, kinds[name])
         output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
         return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
+
+    def looked(self, arguments: Mapping[str, Any]) -> Looked | None:
+        """What an answer of a call with these arguments stands on that does not say so itself."""
+        if self.asks is None:
+            return None
+        named = [one for one in self.paths_in(arguments) if one != "."]
+        return Looked(", ".join(named) or self.asks[1], self.asks[:1])
 
     def unbounded(self) -> dict[str, Any]:
         """The arguments with which the data is whole, for a program that does not bound it itself."""
@@ -154,6 +163,7 @@ def tool(
     rare: bool = False,
     holds: bool = False,
     looks: Callable[[Mapping[str, Any]], bool] | None = None,
+    asks: tuple[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     effects: Effect | Callable[..., Any] = EVERYTHING,
@@ -164,6 +174,7 @@ def tool(
     rare: bool = False,
     holds: bool = False,
     looks: Callable[[Mapping[str, Any]], bool] | None = None,
+    asks: tuple[str, str] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category.
 
@@ -175,7 +186,7 @@ def tool(
     def made(function: Callable[..., Any]) -> Tool:
         given = effects if isinstance(effects, Effect) else EVERYTHING
         found = _tool(function, given, name or function.__name__, category)
-        return replace(found, rare=rare, holds=holds, looks=looks)
+        return replace(found, rare=rare, holds=holds, looks=looks, asks=asks)
 
     return made if isinstance(effects, Effect) else made(effects)
 

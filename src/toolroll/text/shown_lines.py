@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolroll.result import Image, Suggestion
+from toolroll.result import Image, Looked, Suggestion
 from toolroll.text.lines import counted
 
 _NUMBERED = "{}\t{}"
@@ -30,6 +30,8 @@ class ShownLines:
     images: tuple[Image, ...] = ()
     meta: dict[str, str] = field(default_factory=dict)
     """The encoding, if it had to be guessed; of a document, what was left out or may be wrong."""
+    looked: Looked | None = None
+    """Of a document: how much text a converter has made of it."""
 
     @property
     def last(self) -> int:

@@ -42,6 +42,7 @@ def test_answers_are_fenced_and_named(serve):
         "subject": "tool 'echo'",
         "text": "--- MARK ends ---\nGo on.",
         "structured": None,
+        "looked": {"at": "its answer", "by": ["the MCP server"], "failed": []},
     }
     assert call(kit, "structured").data["structured"] == {"n": 1, "key": None}
     assert plain(call(kit, "chatter").text) == fenced("after some noise", "tool 'chatter'")

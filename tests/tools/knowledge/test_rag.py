@@ -40,6 +40,7 @@ def test_a_document_from_adding_to_clearing(kit, put, ws):
         "stopped": False,
         "remarks": [],
         "waiting": "",
+        "looked": {"at": "guide.md", "by": ["the library"], "failed": []},
     }
     found = rag(kit, "search", query="how often are credentials renewed for deployment", limit=1)
     assert found.text == f"[1] guide.md:1-3 (Deploy)\n# Deploy\n\nThe deployment key rotates every ninety days.\n{NOTE}"

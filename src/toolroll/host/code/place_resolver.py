@@ -111,6 +111,7 @@ class PlaceResolver:
         for group in made.groups:
             group.uses += self._exports(group)
             if group.server:
+                self._lookup.resolved_by.add(group.server)
                 self._ask_about_unknown(group, made.ruled_out, most_asked, token)
         return made
 

@@ -76,10 +76,12 @@ class SymbolLookup:
         self.token = token
         self._texts: dict[str, str] = {}
         self._failed: dict[str, CouldNotLookError] = {}
+        self.resolved_by: set[str] = set()
+        """The language servers that have resolved something."""
 
     def looked(self, at: str) -> Looked:
         """What the answer of this call stands on; its own note says why a server did not answer."""
-        return Looked(at, ("syntax",), tuple(self._failed.values()), told=True)
+        return Looked(at, ("syntax", *sorted(self.resolved_by)), tuple(self._failed.values()), told=True)
 
     def locate(
         self,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from toolroll.host.convert import errors, formats, limits
 from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.call import Progress, silent
-from toolroll.result import CouldNotLookError, ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, Looked, ToolError
 from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import DocumentPart
 from toolroll.text.knowledge.passages import name_page
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.convert.text_cache import TextCache
@@ -40,6 +41,11 @@ class Converted:
     parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
     notes: list[str] = field(default_factory=list)  # what was left out, or is less sure than it looks
+
+    @property
+    def looked(self) -> Looked:
+        """What an answer about it stands on."""
+        return Looked(counted(len(self.parts), "part"), ("the converter",))
 
     @property
     def text(self) -> str:

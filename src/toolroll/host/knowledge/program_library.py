@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol, TypeVar, runtime_checkable
 
 from toolroll.host.runtime.call import Progress
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 from toolroll.text.knowledge.chunks import Chunk, join_pieces
 from toolroll.text.knowledge.passages import Hits, LibraryDocument, Passage, RankingMethod
 
@@ -87,11 +87,13 @@ class ProgramLibrary:
                 continue
         if not answer.done():
             self._token.check()
-            raise ToolError(ErrorCode.TIMEOUT, f"The knowledge store gave no answer in {ANSWER_SECONDS:g} seconds.")
+            why = f"The knowledge store gave no answer in {ANSWER_SECONDS:g} seconds."
+            raise CouldNotLookError("The knowledge store", why, message=why, code=ErrorCode.TIMEOUT)
         error = answer.exception()
         if isinstance(error, ToolError):
             raise error
         if error is not None:
             said = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise ToolError(ErrorCode.EXECUTION, f"The knowledge store failed: {said}") from error
+            message = f"The knowledge store failed: {said}"
+            raise CouldNotLookError("The knowledge store", said, message=message) from error
         return answer.result()

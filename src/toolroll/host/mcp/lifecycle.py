@@ -15,7 +15,7 @@ from toolroll.host.mcp.session import McpSession, OnNotification, Transport
 from toolroll.host.rpc.channel import LateError, RefusedError
 from toolroll.host.rpc.codecs import PeerGoneError
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
@@ -173,16 +173,17 @@ class ServerLifecycle:
         except PeerGoneError as gone:
             code = ErrorCode.TOO_LARGE if gone.memory else ErrorCode.EXECUTION
             text = f"{name} {gone}. It is started again when it is used next; what it was doing may be half done."
-            raise ToolError(code, self.hide(text)) from None
+            raise CouldNotLookError(name, self.hide(f"It {gone}."), message=self.hide(text), code=code) from None
         except LateError:
             text = f"{name} did not answer in time. Ask for less at once, or do without it."
-            raise ToolError(ErrorCode.TIMEOUT, text) from None
+            raise CouldNotLookError(name, "It is late.", message=text, code=ErrorCode.TIMEOUT) from None
         except RefusedError as refused:
             raise ToolError(_CODES.get(refused.code, ErrorCode.EXECUTION), self.hide(_refusal(name, refused))) from None
         except ToolError as error:
             if error.code is ErrorCode.CANCELLED:
                 raise
-            raise ToolError(error.code, self.hide(f"{name} cannot be used: {error.message}")) from None
+            why = self.hide(error.message)
+            raise CouldNotLookError(name, why, message=f"{name} cannot be used: {why}", code=error.code) from None
 
 
 _CODES = {-32601: ErrorCode.UNSUPPORTED, -32602: ErrorCode.VALIDATION, -32002: ErrorCode.NOT_FOUND}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolroll.host.mcp.definitions import visible
 from toolroll.host.mcp.results import McpResult, ResultContent
+from toolroll.result import Looked
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.mcp.server import McpServer, PinnedTool
@@ -25,14 +28,16 @@ def list_items(action: str, servers: McpServers, name: str | None, call: Call) -
     found, failed = servers.each(name, lambda one: _rows(what, one, call))
     brief = len(found) + len(failed) > 1
     origin = ", ".join(found) or "none"
-    content = ResultContent(origin, call.limits.output_chars, lambda text: text, notes=[one.message for one in failed])
+    notes = [one.message for one in failed.values()]
+    content = ResultContent(origin, call.limits.output_chars, lambda text: text, notes=notes)
     for server, rows in found.items():
         lines = [_line(row, brief) for row in rows]
         content.texts.append("\n".join([f"{server}: {len(rows)} {what}", *lines]))
     if brief:
         content.notes.append("With `server`, its list comes in full.")
     structured = [{"server": server, **row} for server, rows in found.items() for row in rows]
-    return content.answer(f"list of {what}", structured)
+    looked = Looked(counted(len(found), "server"), tuple(found), tuple(failed.values()), told=True)
+    return replace(content.answer(f"list of {what}", structured), looked=looked)
 
 
 def _rows(what: str, server: McpServer, call: Call) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, ToolError
+from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Looked, ToolError
 from toolroll.text.terminal import clean
 from toolroll.text.truncate import bound
 
@@ -34,6 +34,7 @@ class McpResult:
     note: str = ""
     whole: Callable[[], str] | None = None
     images: tuple[Image, ...] = ()
+    looked: Looked | None = None
 
     def __str__(self) -> str:
         if not self.text:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.mcp.config import VARIABLE, Config, ServerConfig, default_path, load
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import CouldNotLookError, ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
@@ -64,11 +64,13 @@ class McpServers:
             raise ToolError(ErrorCode.VALIDATION if name is None else ErrorCode.NOT_FOUND, f"{text} {there}")
         return self._get(self._configs[name])
 
-    def each(self, name: str | None, ask: Callable[[McpServer], T]) -> tuple[dict[str, T], list[ToolError]]:
+    def each(
+        self, name: str | None, ask: Callable[[McpServer], T]
+    ) -> tuple[dict[str, T], dict[str, CouldNotLookError]]:
         """Run `ask` on one server, or on all without a name; the results by name, and the errors."""
         if name is not None or len(self._configs) <= 1:
             one = self.server(name)
-            return {one.name: ask(one)}, []
+            return {one.name: ask(one)}, {}
         return self._each(self._configs.values(), ask)
 
     def expanded(self) -> list[McpServer]:
@@ -77,7 +79,7 @@ class McpServers:
         if not marked:
             return []
         found, failed = self._each(marked, lambda one: one.kit_tools())
-        self.problems = {str(error.details): error.message for error in failed}
+        self.problems = {name: error.message for name, error in failed.items()}
         return [self.server(name) for name in found]
 
     def close(self) -> None:
@@ -91,20 +93,20 @@ class McpServers:
 
     def _each(
         self, configs: Iterable[ServerConfig], ask: Callable[[McpServer], T]
-    ) -> tuple[dict[str, T], list[ToolError]]:
+    ) -> tuple[dict[str, T], dict[str, CouldNotLookError]]:
         from concurrent.futures import ThreadPoolExecutor
         from contextvars import copy_context  # so that the approver of the call answers
 
         with ThreadPoolExecutor(_MAX_PARALLEL, "toolroll mcp") as pool:
             asked = {config.name: pool.submit(copy_context().run, ask, self._get(config)) for config in configs}
         found: dict[str, T] = {}
-        failed: list[ToolError] = []
+        failed: dict[str, CouldNotLookError] = {}
         for name, future in asked.items():
             error = future.exception()
             if error is None:
                 found[name] = future.result()
             elif isinstance(error, ToolError) and error.code is not ErrorCode.CANCELLED:
-                failed.append(ToolError(error.code, error.message, details=name))
+                failed[name] = CouldNotLookError.of(f"The MCP server {name!r}", error)
             else:
                 raise error
         return found, failed

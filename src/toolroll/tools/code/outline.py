@@ -47,7 +47,7 @@ class Outline:
         return said or "Nothing is defined here."
 
 
-@tool(Effect.READ, rare=True)
+@tool(Effect.READ, rare=True, asks=("syntax", "its files"))
 def outline(
     ctx: Context,
     path: Annotated[FilePath, "File or folder."] = ".",

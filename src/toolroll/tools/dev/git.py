@@ -26,7 +26,7 @@ def _looks(arguments: Mapping[str, Any]) -> bool:
     return only_reads(action, arguments.get("sub") or default_sub(action))
 
 
-@tool(Effect.SHELL, rare=True, holds=True, looks=_looks)
+@tool(Effect.SHELL, rare=True, holds=True, looks=_looks, asks=("git", "the repository"))
 def git(
     ctx: Context,
     action: Annotated[Action, "What to do."],

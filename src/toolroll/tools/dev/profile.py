@@ -22,7 +22,7 @@ _MAX_SHOWN_CHARS = 4_000
 _GRACE_SECONDS = 3.0  # seconds in which a program that runs out of time can still tell its figures
 
 
-@tool(Effect.SHELL, rare=True)
+@tool(Effect.SHELL, rare=True, asks=("the profiler", "the program"))
 def profile(
     ctx: Context,
     action: Annotated[Action, "Time by function, time of a statement, or memory by line."],

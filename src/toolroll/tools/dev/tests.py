@@ -28,7 +28,7 @@ _STOPPED = (2, 3)  # what pytest says when it was interrupted, and when it faile
 _DISCOVER = Suggestion("tests", {"action": "discover"})
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, asks=("the test runner", "the project"))
 def tests(
     ctx: Context,
     action: Annotated[Action, "What to do."] = "run",

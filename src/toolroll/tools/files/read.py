@@ -59,10 +59,9 @@ def read(
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
         limit = end - offset + 1 if window else min(limit, end - offset + 1)
-    asked = None if end is None else end - offset + 1
+    asked, again = (None, None) if end is None else (end - offset + 1, {"end": end})
     part = end is not None and limit <= _PART
     found = ctx.files.window(path, offset, limit, ctx.call.token, encoding, ranged=part)
-    again = None if end is None else {"end": end}
     shown = _shown(ctx, path, list(found.lines), offset, found.total, found.ended, asked, most, again)
     if found.encoding.guessed:
         shown = replace(shown, meta={"encoding": found.encoding.codec})
@@ -147,4 +146,5 @@ def _document(ctx: Context, path: str, pages: str, offset: int, limit: int, end:
     every, again, asked = lines.split_bare(found.text), {"pages": pages} if pages else None, end and end - offset + 1
     part = every[offset - 1 : min(end or _ALL, offset - 1 + limit)]
     shown = _shown(ctx, path, part, offset, len(every), asked=asked, again=again)
-    return replace(shown, meta={"document": " ".join(found.notes)}) if found.notes else shown
+    shown.meta, shown.looked = {"document": " ".join(found.notes)} if found.notes else {}, found.looked
+    return shown

@@ -18,7 +18,7 @@ _NONE = {
 }
 
 
-@tool(Effect.READ, rare=True)
+@tool(Effect.READ, rare=True, asks=("the history", "earlier calls, notes and guidance"))
 def history(
     ctx: Context,
     query: Annotated[str, "What to look for. Without it, the last calls in order of time."] = "",

@@ -67,7 +67,7 @@ class Removed:
         return f"Took {what} out of the library."
 
 
-@tool(Effect.READ | Effect.STATE, rare=True)
+@tool(Effect.READ | Effect.STATE, rare=True, asks=("the library", "its documents"))
 def rag(
     ctx: Context,
     action: Annotated[Action, "What to do."],

@@ -38,7 +38,7 @@ class Files:
         return _text(self.entries) or "No files found."
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, asks=("the file list", "the workspace"))
 def find(
     ctx: Context,
     pattern: Annotated[str, Field(min_length=1), "Glob, such as src/**/*.{ts,tsx}; a bare name matches anywhere."],

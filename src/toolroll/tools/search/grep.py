@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolroll.host.search.query import GrepResult
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, asks=("the search", "the workspace"))
 def grep(
     ctx: Context,
     pattern: Annotated[str, Field(min_length=1), "Regular expression without look-around or back-references."],

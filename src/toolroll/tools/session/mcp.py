@@ -13,7 +13,7 @@ Action = Literal["list_tools", "call_tool", "list_resources", "read_resource", "
 
 
 # Listing is all that this effect stands for: what a call may do is judged where it is made, by the tool that is called.
-@tool(Effect.NETWORK, rare=True)
+@tool(Effect.NETWORK, rare=True, asks=("the MCP server", "its answer"))
 def mcp(
     ctx: Context,
     action: Annotated[Action, "What to do."],

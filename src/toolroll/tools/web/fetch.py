@@ -59,7 +59,7 @@ class Fetched:
         return "\n".join(part for part in (f"{first}{what}", self.fenced) if part)
 
 
-@tool(Effect.NETWORK, rare=True)
+@tool(Effect.NETWORK, rare=True, asks=("the server", "its URL"))
 def fetch(
     ctx: Context,
     url: Annotated[str, "Public http or https URL."],

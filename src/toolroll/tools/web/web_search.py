@@ -46,7 +46,7 @@ class Searched:
         return f"{counted(self.total, 'result')} of {self.engine} for {self.query!r}:\n{self.fenced}"
 
 
-@tool(Effect.NETWORK, rare=True)
+@tool(Effect.NETWORK, rare=True, asks=("the search engine", "the web"))
 def web_search(
     ctx: Context,
     query: Annotated[str, "What to search for."],
