@@ -23,6 +23,17 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ("name", "given", "tool", "meant"),
     [
         ("bash", {"command": "ls", "description": "List"}, "bash", {"command": "ls", "description": "List"}),
+        ("diagnostics", {"path": "a.py"}, "diagnostics", {"files": ["a.py"]}),
+        ("rag", {"query": "x"}, "rag", {"query": "x", "action": "search"}),
+        ("memory", {"query": "x"}, "memory", {"query": "x", "action": "search"}),
+        (
+            "multiedit",
+            {"glob": "*", "old": "a", "new": "b"},
+            "multiedit",
+            {"pattern": "*", "find": "a", "replace": "b"},
+        ),
+        ("redo", {}, "undo", {"redo": True}),
+        ("undo", {"call": 3}, "undo", {"entry": 3}),
         ("bash", {"command": "ls", "timeout": 120000}, "bash", {"command": "ls", "timeout": 120.0}),
         ("bash", {"command": "ls", "timeout": 3_600_000}, "bash", {"command": "ls", "timeout": 600}),
         ("bash", {"command": "ls", "timeout_ms": 500}, "bash", {"command": "ls", "timeout": 0.5}),

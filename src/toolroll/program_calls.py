@@ -60,7 +60,7 @@ class ProgramCalls(ABC):
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
         from toolroll.tools.files.undo import undo
 
-        return self._call_own(undo, message, steps=steps, path=path, call=entry)
+        return self._call_own(undo, message, steps=steps, path=path, entry=entry)
 
     def checkpoint(self, name: str, *, message: str = "") -> Result:
         """Save a checkpoint of the files, for `rewind`."""

@@ -28,6 +28,20 @@ def _as(name: str, *kinds: type) -> Reading:
     return lambda value: {name: value} if type(value) in kinds else None
 
 
+def _list_of(name: str) -> Reading:
+    """One text, or a list, for a parameter that takes a list."""
+    return lambda value: {name: [value]} if isinstance(value, str) else {name: value} if _is_texts(value) else None
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _with_action(name: str, action: str) -> Reading:
+    """A parameter that says what is to be done, where no action does."""
+    return lambda value: {name: value, "action": action} if isinstance(value, str) else None
+
+
 def _number(name: str) -> Reading:
     """A count of another name, from 0."""
     return lambda value: {name: value} if type(value) is int and value >= 0 else None
@@ -282,6 +296,16 @@ _PARAMETERS: dict[str, dict[str, Reading]] = {
         "newstr": _as("content", str),
         "inserttext": _as("content", str),
     },
+    "diagnostics": dict.fromkeys(("path", "paths", "file"), _list_of("files")),
+    "rag": {"query": _with_action("query", "search"), "question": _with_action("query", "ask")},
+    "memory": {"query": _with_action("query", "search"), "content": _with_action("content", "add")},
+    "multiedit": {
+        **dict.fromkeys(("glob", "files"), _as("pattern", str)),
+        **dict.fromkeys(("old", "oldstring", "oldstr", "oldtext", "search"), _as("find", str)),
+        **dict.fromkeys(("new", "newstring", "newstr", "newtext", "replacement"), _as("replace", str)),
+        "dryrun": _as("preview", bool),
+    },
+    "undo": {"call": _number("entry"), "redo": _as("redo", bool)},
     "todo_write": {"plan": _plan, "todos": _todos},
     "fetch": {"prompt": _idle, "format": _idle, "timeout": _seconds(300)},
     "job": {
@@ -360,6 +384,7 @@ _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "writestdin": ("job", {"action": "input"}),
     **dict.fromkeys(("todowrite", "updateplan", "writetodos"), ("todo_write", {})),
     "todoread": ("todo_read", {}),
+    "redo": ("undo", {"redo": True}),
     **dict.fromkeys(("webfetch", "fetchurl"), ("fetch", {})),
     **dict.fromkeys(("websearch", "googlewebsearch"), ("web_search", {})),
 }
@@ -381,7 +406,7 @@ def read_call(name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> 
         return _COMMANDS[command], {key: value for key, value in arguments.items() if key != "command"}
     if flat == "applydiff" and _blocks(arguments.get("diff")) is None:
         flat = "applypatch"
-    if flat == "multiedit" and "pattern" not in arguments:  # several edits of one file, elsewhere
+    if flat == "multiedit" and not {"pattern", "glob"} & arguments.keys():  # several edits of one file, elsewhere
         flat = "edit"
     same = [one for one in known if _flat(one) == flat]
     tool, fixed = (same[0], {}) if same else _TOOLS.get(flat, ("", {}))
@@ -409,7 +434,7 @@ def read_arguments(tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, A
         if "context" in reading:
             reading = {"context": max(reading["context"], read.get("context", 0), left.pop("context", 0))}
         read.update(reading)
-        if reading != {given: value}:
+        if not reading or not reading.items() <= arguments.items():
             notes.append(_note(given, reading))
     return left, read, notes
 

@@ -189,8 +189,7 @@ class RemoteLease(Lease):
         return msgspec.convert(self._ask("write_bytes", path=path, data=data), Change | None)
 
     def _call_own(self, tool: Tool, message: str = "", **given: Any) -> Result:
-        entry = {"entry": given.pop("call")} if "call" in given else {}
-        return msgspec.convert(self._ask(tool.name, message=message, **given, **entry), Result)
+        return msgspec.convert(self._ask(tool.name, message=message, **given), Result)
 
     def changes(self) -> list[Change]:
         return msgspec.convert(self._ask("changes"), list[Change])

@@ -10,7 +10,9 @@ def test_the_last_of_a_name_counts(kit, ctx, ws):
         kit.call("write", {"path": "a", "content": content})
         if content != "three":
             made = checkpoint(ctx, name="point")
-    assert str(made) == "Checkpoint 'point' is entry 4 of the journal. `rewind` takes files back to it."
+    first, again = str(made).split(" The name ")
+    assert first == "Checkpoint 'point' is entry 4 of the journal. `rewind` takes files back to it."
+    assert again == "was used before, at entry 2: `rewind` by the name goes to the new one."
     assert kit.rewind("point").ok
     assert (ws / "a").read_text() == "two"
 

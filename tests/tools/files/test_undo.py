@@ -75,7 +75,7 @@ def test_an_undo_can_be_undone(kit, ws):
     with kit.journal.entry("undo", "", "") as recorder:
         ctx = kit.context()
         ctx.files = ctx.files.recording(recorder)
-        undo(ctx, call=2)
+        undo(ctx, entry=2)
     assert tree(ws) == after
 
 
@@ -179,3 +179,12 @@ def test_a_move_and_what_was_written_in_its_place_are_put_back(kit, put, ws):
     result = kit.call("undo", {"steps": 2})
     assert result.ok, result.text
     assert ((ws / "a.txt").read_text(), (ws / "b.txt").exists()) == ("first\n", False)
+
+
+def test_redo_takes_the_last_undo_back_once(kit, ws):
+    kit.call("write", {"path": "a.txt", "content": "1\n"})
+    kit.call("write", {"path": "a.txt", "content": "2\n"})
+    kit.call("undo", {"entry": 2})
+    assert kit.call("redo", {}).text.startswith("Redone: undo (entry 3). Put back: a.txt.")
+    assert (ws / "a.txt").read_text() == "2\n"
+    assert "There is no undo to take back" in kit.call("redo", {}).text

@@ -50,3 +50,13 @@ def test_permissions_of_a_new_file_and_of_one_that_is_there(ctx, ws):
     for content, asked, mode in (("x", "750", 0o750), ("y", None, 0o750), ("y", "640", 0o640)):
         write(ctx, "run.sh", content, mode=asked)
         assert ((ws / "run.sh").read_text(), (ws / "run.sh").stat().st_mode & 0o777) == (content, mode)
+
+
+def test_what_a_command_has_made_of_a_file_is_read_before_all_of_it_is_replaced(kit, ws):
+    kit.call("write", {"path": "a.txt", "content": "1\n"})
+    kit.call("bash", {"command": "echo 2 >> a.txt"})
+    refused = kit.call("write", {"path": "a.txt", "content": "3\n"})
+    assert (refused.error.code, refused.error.suggest[0].name) == ("Conflict", "read")
+    assert kit.call("read", {"path": "a.txt"}).ok
+    assert kit.call("write", {"path": "a.txt", "content": "3\n"}).ok
+    assert (ws / "a.txt").read_text() == "3\n"

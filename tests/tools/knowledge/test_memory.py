@@ -55,7 +55,9 @@ def test_search_says_what_it_ranks_by(kit):
     assert kit.call("memory", {"action": "search", "query": "soup", "type": "semantic"}).data["total"] == 0
     add(kit, {**SOUP, "content": "More soup"})
     assert "\n1 more: raise `limit`" in kit.call("memory", {"action": "search", "query": "soup", "limit": 1}).text
-    assert kit.call("memory", {"action": "search", "query": "xyz"}).text.startswith("No memory answers this.\n")
+    assert kit.call("memory", {"action": "search", "query": "xyz"}).text.startswith(
+        "No memory answers this. There are:\nm3 "
+    )
 
 
 def test_forget_and_summary(kit):

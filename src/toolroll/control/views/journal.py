@@ -80,7 +80,7 @@ def _find(kit: Kit, number: int) -> JournalEntry:
 def undo(kit: Kit, number: int, digest: str) -> dict[str, Any]:
     """Undo one entry, which is still the one that was shown."""
     check_digest(digest, _digest(_find(kit, number)), f"Entry {number}")
-    return _run(partial(kit.undo, entry=number), {"steps": 1, "call": number})
+    return _run(partial(kit.undo, entry=number), {"steps": 1, "entry": number})
 
 
 def rewind(kit: Kit, to: str | int, digest: str) -> dict[str, Any]:

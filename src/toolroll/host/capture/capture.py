@@ -483,7 +483,7 @@ class Capture:
             if same and new is not None and after is not None and after.kind == "file" and not after.is_lost:
                 stamp = known.version.stamp[0], new[1], *new[2:]
                 version = Version(stamp, bytes.fromhex(after.content))
-                self._records.note(path, version, known.encoding, written=True)
+                self._records.note_command(path, version, known.encoding)
 
 
 def _describe(error: OSError | ToolError) -> str:

@@ -52,6 +52,18 @@ class SeenVersions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, FileRecord] = OrderedDict()
+        self._by_commands: set[str] = set()
+
+    def note_command(self, path: str, version: Version, encoding: Encoding | None) -> None:
+        """Remember what a command of the session has made of a seen file: it may be edited, not replaced."""
+        self.note(path, version, encoding, written=True)
+        with self._lock:
+            self._by_commands.add(path)
+
+    def is_by_command(self, path: str) -> bool:
+        """Whether a command has made of the file what nobody has seen since."""
+        with self._lock:
+            return path in self._by_commands
 
     def get(self, path: str) -> FileRecord:
         """The record of a path; an empty one if it was never seen."""
@@ -66,6 +78,7 @@ class SeenVersions:
             held = None if written or before.version is None or before.version.stamp != version.stamp else before.held
             self._files[path] = FileRecord(version, encoding, now, now if written else before.written, held)
             self._files.move_to_end(path)
+            self._by_commands.discard(path)
 
     def hold(self, path: str, version: Version, encoding: Encoding, content: bytes | None) -> None:
         """Let this session see another content of a version; None ends that."""
@@ -164,6 +177,11 @@ class Freshness:
     def check(self, path: str, now: Version) -> None:
         """Raise ToolError if a file that was read is another one by now."""
         if self.is_stale(path, now):
+            raise modified_error(path)
+
+    def check_whole(self, path: str) -> None:
+        """Raise ToolError if all of a file may not be replaced: a command has changed it since it was seen."""
+        if self._guard == "fresh" and self._records.is_by_command(path):
             raise modified_error(path)
 
     def is_stale(self, path: str, now: Version) -> bool:

@@ -168,6 +168,10 @@ class Workspace(FileReader):
             )
         return document
 
+    def check_whole(self, path: str) -> None:
+        """Raise ToolError if a file may not be replaced: a command of the session has changed what was seen of it."""
+        self._fresh.check_whole("/".join(self.key(path)))
+
     def check_quote(self, draft: TextFile, quote: str) -> None:
         """Raise ToolError unless the draft is as it was read and all of it is text, or the quote stands in it once."""
         if (draft.stale or draft.stray) and draft.text.count(quote) != 1:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.semantic import SemanticRanking
 
 _MAX_MEMORIES = 10_000
+_SHOWN_ALL = 10  # memories or fewer, where none answers
 _EMBED_SECONDS = 5.0  # for making vectors during a search
 _COLUMNS = "number, content, type, importance, created, updated, replaced"
 _FIRST = (
@@ -115,7 +116,8 @@ class MemoryStore:
             likeness = {latest[at].number: value for at, value in near.items()} if ranking.by != "words" else None
         found = memories.rank(latest, query, time.time(), likeness)
         rows = [memories.show_memory(one, score) for one, score in found[:limit]]
-        return memories.MemoryResults(rows, len(found), ranking.by, ranking.note)
+        others = memories.list_memories(latest) if not rows and len(latest) <= _SHOWN_ALL else []
+        return memories.MemoryResults(rows, len(found), ranking.by, ranking.note, others)
 
     def summary(self, type: Type | None, most: int) -> memories.MemorySummary:
         """How many there are, and so many of those that matter most."""

@@ -84,6 +84,8 @@ class MemoryResults:
     ranking: str
     reason: str = ""
     """What the ranking is by, in words, and why not by more."""
+    others: list[str] = field(default_factory=list)
+    """All memories, where none answers and they are few."""
 
     @property
     def note(self) -> str:
@@ -92,7 +94,8 @@ class MemoryResults:
         return "\n".join([*more_note, *filter(None, [self.reason])])
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.memories)) or "No memory answers this."
+        none = "No memory answers this." + " There are:" * bool(self.others)
+        return "\n".join([*(map(str, self.memories) if self.memories else [none]), *self.others])
 
 
 @dataclass(frozen=True, slots=True)

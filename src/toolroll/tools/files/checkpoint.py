@@ -16,9 +16,13 @@ class Checkpoint:
 
     name: str
     entry: int
+    before: int | None = None
+    """The last one of the same name."""
 
     def __str__(self) -> str:
-        return f"Checkpoint {self.name!r} is entry {self.entry} of the journal. `rewind` takes files back to it."
+        again = f" The name was used before, at entry {self.before}: `rewind` by the name goes to the new one."
+        said = f"Checkpoint {self.name!r} is entry {self.entry} of the journal. `rewind` takes files back to it."
+        return said + again * (self.before is not None)
 
 
 @tool(Effect.STATE, rare=True)
@@ -27,4 +31,5 @@ def checkpoint(
     name: Annotated[str, Field(min_length=1, max_length=100), "Its name, for `rewind`."],
 ) -> Checkpoint:
     """Save a checkpoint of the files under a name; `rewind` goes back to it."""
-    return Checkpoint(name, ctx.journal.mark(name, ctx.session, ctx.message).number)
+    before = ctx.journal.find_mark(name)
+    return Checkpoint(name, ctx.journal.mark(name, ctx.session, ctx.message).number, before)

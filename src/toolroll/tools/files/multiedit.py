@@ -15,7 +15,10 @@ from toolroll.schema import Field, FilePath
 from toolroll.text import diff
 from toolroll.text.edit.replace import Finder
 from toolroll.text.lines import counted
+from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
+
+_MAX_CHARS = 1_900  # of a success; a preview is shown whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class Replacements:
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
         head = f"{done} {self.total} in {len(self.files)} of {counted(self.searched, 'file')}."
-        return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
+        text = "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
+        return text if self.preview else bound(text, _MAX_CHARS, "head").text
 
 
 @tool(Effect.READ | Effect.WRITE, rare=True)

@@ -16,11 +16,17 @@ def undo(
     ctx: Context,
     path: Annotated[FilePath | None, "Only changes of this file or folder."] = None,
     steps: Annotated[int, Field(ge=1, le=100), "How many changes to undo."] = 1,
+    entry: Annotated[
+        int | None, Field(ge=1), "Only this entry of the journal; that of an undo takes the undo back."
+    ] = None,
     *,
-    call: Annotated[int | None, "The number of one entry of the journal."] = None,
+    redo: Annotated[bool, "Take back the last undo."] = False,
     once: Annotated[bool, "Only the last change: after an undo there is nothing to undo until the next."] = False,
 ) -> Undone:
-    """Undo the last changes that tools made, byte for byte. Refuses if a file was changed by others since."""
+    """Undo the last changes that tools made, byte for byte. Refuses if a file was changed by others since.
+
+    `redo` takes the last undo back.
+    """
     recorder = ctx.files.recorder
     if recorder is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "An undo is itself recorded: call it through the kit.")
@@ -32,7 +38,7 @@ def undo(
         raise ToolError(
             ErrorCode.NOT_FOUND, f"There is nothing to undo: the last change of {path!r} is undone already."
         )
-    chosen = ctx.journal.choose(steps, real, call)
-    for entry in chosen:
-        ctx.journal.undo(entry, recorder)
+    chosen = ctx.journal.choose(steps, real, ctx.journal.last_undo() if redo else entry)
+    for one in chosen:
+        ctx.journal.undo(one, recorder)
     return finish_undo(chosen, ctx.files, ctx.journal)

@@ -50,6 +50,7 @@ def write(
     if syntax:
         ctx.files.check_new_syntax(path, content)
     if ctx.tree.is_file(path):
+        ctx.files.check_whole(path)
         if read_first:
             ctx.files.draft(path, encoding)
         check_omissions(content, lambda: ctx.files.peek(path, encoding).text, path)

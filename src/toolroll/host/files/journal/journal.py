@@ -137,6 +137,19 @@ class Journal:
         except OSError:
             self._log.unrecorded = entry
 
+    def last_undo(self) -> int:
+        """The number of the last undo that was not taken back itself; ToolError if there is none."""
+        entries = [(one, is_undone) for one, is_undone in mark_undone(self.newest_first()) if one.undoes]
+        undos = {one.number for one, _ in entries}
+        for one, is_undone in entries:
+            if not is_undone and undos.isdisjoint(one.undoes):
+                return one.number
+        raise ToolError(ErrorCode.NOT_FOUND, "There is no undo to take back.")
+
+    def find_mark(self, name: str) -> int | None:
+        """The number of the last checkpoint of this name."""
+        return next((one.number for one in self.newest_first() if one.note.get(CHECKPOINT) == name), None)
+
     def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
         if UNKNOWN in entry.note:

@@ -41,7 +41,8 @@ class Undone:
         what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
         back = list_some([one for one in self.paths if one not in set(self.removed)], _NAMED)
         gone = list_some(self.removed, _NAMED)
-        head = f"Undone: {what}.{f' Put back: {back}.' * bool(back)}{f' Removed: {gone}.' * bool(gone)}"
+        done = "Redone" if set(self.tools) == {"undo"} else "Undone"
+        head = f"{done}: {what}.{f' Put back: {back}.' * bool(back)}{f' Removed: {gone}.' * bool(gone)}"
         diffs = (f"{one.path}\n{one.diff}" for one in self.files)
         return (
             bound("\n".join([head, *diffs]), _MAX_CHARS, "head").text if self.entries else "There is nothing to undo."
