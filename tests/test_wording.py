@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,70 @@ def test_each_call_that_is_suggested_for_a_missing_path_works(kit: Kit, put: Cal
     assert relayed.error is not None
     assert relayed.error.suggest[0].name == "call_tool"
     assert "'shop/query.py'" in kit.call("read", {"path": "query.py"}).text
+
+
+def suggestions() -> Iterator[tuple[str, str, set[str], bool]]:
+    """The calls that messages are made with: where, the tool, its arguments, and whether these are all."""
+    for path in SOURCE.rglob("*.py"):
+        source = path.read_text()
+        if "Suggestion(" not in source and '{"' not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Suggestion":
+                match node.args:
+                    case [ast.Constant(value=str(name)), ast.Dict(keys=keys)] if name:
+                        named = {key.value for key in keys if isinstance(key, ast.Constant)}
+                        yield f"{path.name}:{node.lineno}", name, named, len(named) == len(keys)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for name, arguments in re.findall(r"\b(\w+) (\{\"\w+\": [^{}]*\})", node.value):
+                    if name in TOOLS:
+                        yield f"{path.name}:{node.lineno}", name, set(re.findall(r'"(\w+)":', arguments)), True
+
+
+def test_every_suggested_call_has_the_arguments_that_its_tool_takes() -> None:
+    """Those of all sources: the name of a tool, parameters that it has, and those that it needs."""
+    known = {name: getattr(import_module(modules_in("toolroll.tools")[name]), name) for name in TOOLS}
+    wrong, count = [], 0
+    for where, name, named, whole in suggestions():
+        count += 1
+        if (tool := known.get(name)) is None:
+            wrong.append((where, name, set(), set()))
+            continue
+        takes = {one.name for one in tool.parameters}
+        needs = {one.name for one in tool.parameters if one.required and not one.path}  # those are filled in
+        if named - takes or (whole and needs - named):
+            wrong.append((where, name, named - takes, needs - named))
+    assert (wrong, count > 20) == ([], True)
+
+
+ADVISING = [
+    ("references", {"symbol": "Engin"}),
+    ("definition", {"symbol": "twin"}),
+    ("rename", {"symbol": "twin", "new_name": "other"}),
+    ("edit_symbol", {"symbol": "twin", "action": "delete"}),
+    ("time", {"zone": "Europe/Berlinn"}),
+    ("find", {"pattern": "*.py", "limit": 1}),
+    ("grep", {"pattern": "def", "limit": 1}),
+    ("read", {"path": "long.txt", "limit": 5}),
+    ("repo_map", {"path": "a.py"}),
+    ("edit", {"path": "a.py", "old": "    return  1", "new": "    return 2"}),
+    ("insert", {"path": "a.py", "line": 99, "content": "x"}),
+]
+
+
+def test_each_call_that_a_result_names_next_is_made(kit: Kit, put: Callable[[dict[str, str]], None]) -> None:
+    put({
+        "a.py": "class Engine: ...\n\n\ndef twin():\n    return 1\n",
+        "b.py": "def twin():\n    return 2\n",
+        "long.txt": "line\n" * 50,
+    })  # fmt: skip
+    named = 0
+    for name, arguments in ADVISING:
+        result = kit.call(name, arguments)
+        calls = [(one.name, one.arguments) for one in (result.error.suggest if result.error else ())]
+        calls += [(one["name"], one["arguments"]) for one in [result.meta.get("next")] if one]
+        for call, given in calls[:1]:
+            named += 1
+            done = kit.call(call, given)
+            assert done.ok, (name, call, given, done.text)
+    assert named > 4
