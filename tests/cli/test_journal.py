@@ -90,3 +90,31 @@ def test_bad_numbers(quick):
         status, _, err = quick(*words)
         assert status == 2
         assert err
+
+
+def test_damage_is_found_repaired_and_old_secrets_are_forgotten(quick, tmp_path):
+    for text in ("secret", "two", "three"):
+        quick("call", "write", "path=a.txt", f"content={text}")
+    quick("call", "write", "path=b.txt", "content=other")
+    quick("call", "write", "path=b.txt", "content=more")
+    assert quick("journal", "verify") == (0, "The journal is intact.\n", "")
+    assert [json.loads(line)["number"] for line in quick("journal", "export")[1].splitlines()] == [1, 2, 3, 4, 5]
+    assert quick("journal", "forget", "a.txt")[1].startswith("Removed 3 kept contents of 'a.txt'.")
+    kept = {one.read_bytes() for one in (tmp_path / "state").rglob("journal/blobs/*")}
+    assert kept == {b"other", b"more"}
+    log = next((tmp_path / "state").rglob("log.jsonl"))
+    lines = log.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b"write", b"wrote")
+    log.write_bytes(b"\n".join(lines))
+    next(one for one in (tmp_path / "state").rglob("journal/blobs/*") if one.read_bytes() == b"other").write_bytes(
+        b"damaged"
+    )
+    said = quick("journal", "verify")
+    assert said[0] == 1
+    assert said[1].startswith("1 line of the log cannot be read: `--repair` removes it;")
+    assert len(said[1].splitlines()) == 2
+    assert "5 changes since" in (doctor := quick("doctor")[1])
+    assert "1 damaged, see `toolroll journal verify`" in doctor
+    assert quick("journal", "verify", "--repair")[0] == 0
+    assert quick("journal", "verify")[1] == "The journal is intact.\n"
+    assert quick("journal", "wrong")[0] == 2

@@ -11,6 +11,7 @@ from toolroll.cli.command import Command, Option, UsageError
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.kit import Kit
     from toolroll.result import Result
 
 _BY_CHARS = 40  # of the call or command that wrote a line
@@ -30,7 +31,11 @@ def show(args: Namespace) -> int:
     from toolroll.host.knowledge.timeline import read_timeline
 
     most = _parse_number("last", args.last)
+    if args.action not in (None, "show", *_ACTIONS):
+        raise UsageError(f"journal takes show, {', '.join(_ACTIONS)}, not {args.action!r}.")
     with options.open_kit(args) as kit:
+        if args.action in _ACTIONS:
+            return _ACTIONS[args.action](args, kit)
         try:
             found = read_timeline(kit.journal, kit.context().history.call_log, most, diffs=args.diff)
         except ToolError as error:
@@ -41,6 +46,34 @@ def show(args: Namespace) -> int:
     else:
         screen.show(str(found), diff=args.diff)
     return 0
+
+
+def _verify(args: Namespace, kit: Kit) -> int:
+    """Print what is damaged; with --repair it is set right."""
+    found = kit.journal.verify(repair=args.repair)
+    if args.json:
+        screen.show_json({"damaged": found, "repaired": args.repair})
+    else:
+        screen.show("\n".join(found) or "The journal is intact.")
+    return 1 if found and not args.repair else 0
+
+
+def _export(_args: Namespace, kit: Kit) -> int:
+    """Print every entry as a line of JSON."""
+    for entry in kit.journal.entries():
+        screen.show(kit.journal.log.encode(entry).decode())
+    return 0
+
+
+def _forget(args: Namespace, kit: Kit) -> int:
+    """Remove the kept contents of a path."""
+    path = _required("path", args.path)
+    count = kit.journal.forget("/".join(kit.context().files.key(path)))
+    screen.show(f"Removed {count} kept contents of {path!r}. Changes of them cannot be undone any more.")
+    return 0
+
+
+_ACTIONS = {"verify": _verify, "export": _export, "forget": _forget}
 
 
 def blame(args: Namespace) -> int:
@@ -116,7 +149,10 @@ JOURNAL = Command(
     "Show calls, commands and edits in order of time, and verify that the journal is intact.",
     show,
     (
+        Option(("action",), "show (default), verify, export, or forget."),
+        Option(("path",), "What `forget` removes the kept contents of."),
         *_HERE,
+        Option(("--repair",), "With `verify`: set right what is damaged."),
         Option(("--last", "-n"), "Only the last N calls.", "N"),
         Option(("--diff",), "Show what each of them changed."),
         options.JSON,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -11,6 +12,7 @@ import sysconfig
 import time
 from dataclasses import dataclass
 
+from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.trust import WorkspaceError, examine
@@ -133,14 +135,30 @@ def _state(path: str) -> Fact:
     writable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK, effective_ids=True)
     when = "" if there == path else ", made when it is needed"
     hint = "" if writable else "set XDG_STATE_HOME to a folder that can be written"
+    kept = _describe_journal(path) if there == path else ""
     return Fact(
         "files",
         "state",
         writable,
-        f"{path} ({'writable' if writable else 'not writable'}{when})",
+        f"{path} ({'writable' if writable else 'not writable'}{when}){kept}",
         hint,
         required=True,
     )
+
+
+def _describe_journal(path: str) -> str:
+    """The size, age and health of a state folder."""
+    sizes = (os.lstat(os.path.join(above, name)).st_size for above, _, names in os.walk(path) for name in names)
+    with contextlib.suppress(OSError):
+        log = JournalLog(State(path))
+        said = f": {sum(sizes) / 1e6:.1f} MB"
+        if not log.size():
+            return said
+        entries, damaged = log.entries(), log.damaged(repair=False)
+        since = time.strftime("%Y-%m-%d", time.localtime(entries[0].time)) if entries else "today"
+        health = f"{damaged} damaged, see `toolroll journal verify`" if damaged else "intact"
+        return f"{said}, {len(entries)} changes since {since}, {health}"
+    return ""
 
 
 def _nameless_files(folder: int) -> bool:

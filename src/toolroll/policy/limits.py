@@ -40,7 +40,7 @@ class Limits:
     """A command with more processes is killed."""
     file_bytes: int = 8 * 1024**3
     """The largest file that a command may write."""
-    undo_file_bytes: int = 1_000_000
+    undo_file_bytes: int = 16_000_000
     """Of a larger file that git could not restore nothing is kept before a command runs."""
     undo_bytes: int = 256_000_000
     """So much is kept of all such files of a workspace together."""

@@ -394,7 +394,9 @@ def test_what_could_not_be_put_back_is_named_before_a_command_runs(
         return False
 
     before = picture(ws)
-    ran = open_kit(policy="ask", approve=refuse).call("bash", {"command": command})
+    ran = open_kit(policy="ask", approve=refuse, limits={"undo_file_bytes": 1_000_000}).call(
+        "bash", {"command": command}
+    )
     assert ran.error is not None
     assert picture(ws) == before
     [reason] = asked

@@ -1,5 +1,7 @@
 """`job`: polling with an offset, input, killing, the list; nothing survives the kit."""
 
+import functools
+import re
 import threading
 import time
 
@@ -7,7 +9,8 @@ import pytest
 
 from tests.waiting import until
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.shell import shell
+from toolroll.host.shell import shell, supervisor
+from toolroll.host.shell.output import CapturedOutput
 
 
 def start(kit, command):
@@ -114,3 +117,22 @@ def test_nothing_survives_the_kit(open_kit, ws, tier):
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before
+
+
+def test_what_was_dropped_of_a_long_output_is_said_and_not_replaced_by_other_bytes(kit, monkeypatch):
+    made = functools.partial(CapturedOutput, head=100, tail=100, most=1000)
+    monkeypatch.setattr(supervisor, "CapturedOutput", made)
+    start(kit, "for i in $(seq 1000 3000); do echo $i; done; sleep 100")
+    total = 5 * 2001
+    assert until(lambda: kit.call("job", {"action": "output", "id": 1}).data["total"] == total)
+    first = kit.call("job", {"action": "output", "id": 1})
+    gap = re.search(r"Bytes (\d+) to (\d+) of the output were dropped: it is too long\.", first.text)
+    assert gap, first.text
+    start_of_gap, last = map(int, gap.groups())
+    assert first.data["next"] == last + 1
+    refused = kit.call("job", {"action": "output", "id": 1, "offset": start_of_gap + 1})
+    assert refused.text == (
+        f"The output has nothing at `offset` {start_of_gap + 1}: bytes {start_of_gap} to {last} were dropped, for it is "
+        f"too long. There are 0 to {start_of_gap - 1}, and {last + 1} to {total - 1}."
+    )
+    assert kit.call("job", {"action": "output", "id": 1, "offset": last + 1}).data["output"].endswith("2999\n3000\n")

@@ -129,7 +129,7 @@ class CapturedOutput:
             return head, self.total - len(head) - len(tail), tail
 
     def read(self, offset: int, most: int) -> bytes:
-        """Up to `most` bytes from `present(offset)` on; nothing when there is nothing more yet.
+        """Up to `most` bytes from `offset` on, behind what was dropped; nothing when there is nothing more yet.
 
         A character whose rest comes later is left for then, unless there is room for nothing else.
         """
@@ -141,15 +141,23 @@ class CapturedOutput:
                 return found if self._finished else _to_character(found)
             return (_to_character(found) if self._present(end) == end else b"") or found
 
+    def dropped(self) -> range:
+        """The offsets of the bytes that were not kept; empty while all are."""
+        with self._lock:
+            return self._dropped()
+
+    def _dropped(self) -> range:
+        start = max(self._kept, len(self._head))
+        return range(start, max(start, self.total - len(self._tail)))
+
     def present(self, offset: int) -> int:
         """The first offset from this one on whose byte was kept; beyond the end, the end."""
         with self._lock:
             return self._present(offset)
 
     def _present(self, offset: int) -> int:
-        if offset < max(self._kept, len(self._head)):
-            return offset
-        return min(max(offset, self.total - len(self._tail)), self.total)
+        dropped = self._dropped()
+        return dropped.stop if offset in dropped else min(offset, self.total)
 
     def _read(self, offset: int, most: int) -> bytes:
         """Bytes from an offset that is present, up to where some are missing."""

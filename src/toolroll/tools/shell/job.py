@@ -124,10 +124,22 @@ def _poll(job: Job, offset: int, most: int) -> Polled:
         raise ToolError(
             ErrorCode.VALIDATION, f"`offset` {offset} is beyond the output, which has {total} bytes so far."
         )
-    at = output.present(offset)  # of an endless output not everything is kept
+    dropped, notes = output.dropped(), job.notes()  # of an endless output not everything is kept
+    if offset in dropped and offset != job.seen:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"The output has nothing at `offset` {offset}: bytes {dropped.start} to {dropped.stop - 1} were dropped, "
+            f"for it is too long. There are 0 to {dropped.start - 1}, and {dropped.stop} to {total - 1}.",
+        )
+    at = dropped.stop if offset in dropped else offset
     chunk = output.read(at, most)
+    following = at + len(chunk)
+    if dropped and following == dropped.start:
+        following = dropped.stop
+    if dropped and (at != offset or following == dropped.stop):
+        notes = [*notes, f"Bytes {dropped.start} to {dropped.stop - 1} of the output were dropped: it is too long."]
     code = exit_code(job.running.ended.status) if job.running.ended else None
-    return Polled(job.id, job.title, state, clean(chunk), at + len(chunk), total, code, note="\n".join(job.notes()))
+    return Polled(job.id, job.title, state, clean(chunk), following, total, code, note="\n".join(notes))
 
 
 def _matching_lines(ctx: Context, text: str, pattern: str) -> str:

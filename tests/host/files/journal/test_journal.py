@@ -283,7 +283,7 @@ def garble_record(top, state):
     ("harm", "said"),
     [
         (put_pipe, "p0.txt (changed by others since)"),
-        (lose_content, "p0.txt (The journal no longer keeps that content; it is too old.)"),
+        (lose_content, "p0.txt (The journal no longer keeps that content: it is too old, or was forgotten.)"),
         (garble_record, "1 step of a killed call: the record is damaged"),
     ],
 )

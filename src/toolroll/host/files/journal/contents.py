@@ -77,7 +77,9 @@ class Blobs:
         """A content that was kept, to the byte; ToolError when it is kept no longer, or damaged."""
         data = self._rebuilt(name)
         if data is None:
-            raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.")
+            raise ToolError(
+                ErrorCode.NOT_FOUND, "The journal no longer keeps that content: it is too old, or was forgotten."
+            )
         if digest(data).hex() != name:
             raise ToolError(ErrorCode.IO, "The journal's copy of that content is damaged, so it is not put back.")
         return data
@@ -85,6 +87,44 @@ class Blobs:
     def keeps(self, state: PathState) -> bool:
         """Whether what stood at a path can be put back: of a file, its content is kept."""
         return not state.is_lost and (state.kind != "file" or self._still(state.content, large=True))
+
+    def damaged(self, *, repair: bool) -> list[str]:
+        """The names of contents whose bytes are not what they were; with `repair` those files are removed.
+
+        What is removed is kept again as soon as a file has that content.
+        """
+        if not os.path.isdir(os.path.join(self._state.path, _BLOBS)):
+            return []
+        folder = self._folder()
+        with reopen(folder) as listed:
+            files = sorted(os.listdir(listed))
+        bad = []
+        for file in (one for one in files if not one.startswith(".") and not one.endswith((PACK, ".draft"))):
+            name = file.removesuffix(_DELTA)
+            data = self._rebuilt(name)
+            if data is None or digest(data).hex() != name:
+                bad.append(name)
+                if repair:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(file, dir_fd=folder)
+        return bad + self._packs.damaged(repair=repair)
+
+    def forget(self, names: Collection[str]) -> int:
+        """Remove contents for good; how many there were."""
+        folder, known = self._folder(), {name for name in names if self._rebuilt(name) is not None}
+        with reopen(folder) as listed:
+            deltas = [one.removesuffix(_DELTA) for one in os.listdir(listed) if one.endswith(_DELTA)]
+        for name in deltas:  # what differs from one of them is kept whole
+            delta = self._delta(name)
+            if delta is not None and delta.root in known and name not in known and (data := self._rebuilt(name)):
+                self._state.put(_BLOBS, name, data)
+                os.unlink(name + _DELTA, dir_fd=folder)
+        self._packs.forget(known)
+        for name in known:
+            for file in (name, name + _DELTA):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(file, dir_fd=folder)
+        return len(known)
 
     def sweep(self) -> None:
         """Let the oldest contents go when there are too many."""

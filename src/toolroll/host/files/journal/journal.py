@@ -130,6 +130,25 @@ class Journal:
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
+    def verify(self, *, repair: bool = False) -> list[str]:
+        """What is damaged in the journal, a sentence each; with `repair` it is set right as far as that can be."""
+        lines, contents = self._log.damaged(repair=repair), self._log.blobs.damaged(repair=repair)
+        said = "it was removed" if repair else "`--repair` removes it"
+        bad = f"{counted(lines, 'line')} of the log cannot be read: {said}; `undo` names the lost entries."
+        return [bad] * bool(lines) + [f"The kept content {name[:12]} is damaged: {said}." for name in contents]
+
+    def forget(self, path: str) -> int:
+        """Remove all contents that a file, or the files of a folder, had; how many. Their changes cannot be undone."""
+        names = {
+            state.content
+            for entry in self.entries()
+            for change in entry.changes
+            if f"{change.path}/".startswith(f"{path}/") or f"{change.source or change.path}/".startswith(f"{path}/")
+            for state in (change.before, change.after)
+            if state is not None and state.kind == "file" and not state.is_lost
+        }
+        return self._log.blobs.forget(names)
+
     def note_unknown(self, entry: JournalEntry) -> None:
         """Add an entry of which it is not known what it changed; without room for it, undo stops there all the same."""
         try:

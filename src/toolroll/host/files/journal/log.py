@@ -81,8 +81,7 @@ class JournalLog:
             last, bad, is_torn = _read_tail(fd)
             number, above = (last.number, last.hash) if last else (0, _START)
             entry = replace(entry, number=number + bad + 1)
-            stored = replace(entry, changes=tuple(map(store_names, entry.changes)))
-            body = msgspec.json.encode(stored, order="sorted")
+            body = self.encode(entry)
             line = {
                 "above": above,
                 "hash": _hash(above, body),
@@ -97,6 +96,11 @@ class JournalLog:
         if entry.number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
         return entry
+
+    @staticmethod
+    def encode(entry: JournalEntry) -> bytes:
+        """An entry as JSON, with its names as they are on disk."""
+        return msgspec.json.encode(replace(entry, changes=tuple(map(store_names, entry.changes))), order="sorted")
 
     def look(self) -> tuple[int, list[PathChange]]:
         """The size of the log, and the steps under way of which it has no entry yet."""
@@ -146,6 +150,20 @@ class JournalLog:
             with self._lock, self._opened() as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 os.ftruncate(fd, os.fstat(fd).st_size - len(next(_lines_back(fd), b"")))
+
+    def damaged(self, *, repair: bool) -> int:
+        """How many lines are damaged; with `repair` they are blanked, and others keep their places."""
+        if not self.size():
+            return 0
+        with self._lock, self._opened() as fd:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            bad = list(_damaged_lines(fd))
+            if repair and bad:
+                with open(f"/proc/self/fd/{fd}", "r+b") as file:  # not to append
+                    for start, size in bad:
+                        file.seek(start)
+                        file.write(b" " * size)
+        return len(bad)
 
     def hold(self) -> HeldNames:
         """For what one call replaces or removes."""
@@ -200,6 +218,17 @@ def _lines_back(fd: int) -> Iterator[bytes]:
         rest = lines.pop(0) if start else b""
         yield from reversed(lines)
         end = start
+
+
+def _damaged_lines(fd: int) -> Iterator[tuple[int, int]]:
+    """Where lines begin in which no record can be read, and their sizes without the end of the line."""
+    start = 0
+    with os.fdopen(os.dup(fd), "rb") as file:
+        file.seek(0)
+        for line in file:
+            if line.strip() and all(one is None for one in _read([line.rstrip(b"\n")])):
+                yield start, len(line.rstrip(b"\n"))
+            start += len(line)
 
 
 def _read(lines: Iterable[bytes], *, reverse: bool = False) -> Iterator[_Record | None]:

@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
+from toolroll.host.files.versions import digest
+
 PACK = ".pack"
 """How the names of packs end."""
 _TAIL = 8  # bytes at the end of a pack: how long the index before them is
@@ -63,6 +65,26 @@ class ContentPacks:
         """Whether a pack has one of these contents."""
         self._look()
         return not self._indexes.get(pack, {}).keys().isdisjoint(names)
+
+    def damaged(self, *, repair: bool) -> list[str]:
+        """The names of contents that are not what they were; with `repair` they are removed."""
+        self._look()
+        names = {name for index in self._indexes.values() for name in index}
+        bad = sorted(one for one in names if (data := self.read(one)) is None or digest(data).hex() != one)
+        if repair:
+            self.forget(set(bad))
+        return bad
+
+    def forget(self, names: Collection[str]) -> None:
+        """Write the packs that have some of these contents again, without them."""
+        self._look()
+        for pack, index in list(self._indexes.items()):
+            if not index.keys().isdisjoint(names):
+                rest = {name: data for name in index.keys() - names if (data := self.read(name)) is not None}
+                if rest:
+                    self.add(rest)
+                os.unlink(pack, dir_fd=self._folder())
+                del self._indexes[pack]
 
     def __contains__(self, name: str) -> bool:
         """Whether one of the packs that were read already has a content."""
