@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.root import Root
 from toolroll.host.search.query import Query, Scope
 from toolroll.result import CouldNotLookError, Looked, ToolError
-from toolroll.text.code.file_mentions import find_mentions, is_test, stem_of
+from toolroll.text.file_mentions import find_mentions, is_test, stem_of
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from toolroll.text.code.file_mentions import find_imports
 from toolroll.text.dev.tests.frameworks import PYTHON_TESTS
+from toolroll.text.file_mentions import find_imports
 
 _QUOTED = re.compile(r"""["']([\w./-]+)["']""")
 _SETTINGS = frozenset({"pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".coveragerc"})

@@ -1,6 +1,6 @@
 import pytest
 
-from toolroll.text.code.file_mentions import find_mentions, is_test
+from toolroll.text.file_mentions import find_mentions, is_test
 
 # A path that is gone, the file that may name it, its text, and the lines that do, with "?" where it may be another.
 CASES = [
