@@ -84,7 +84,12 @@ class LeaseServer:
 
 def _ask(call: ServedCall, request: ApprovalRequest) -> Answer:
     """Have the approver at the other side answer, as long as the call is not cancelled."""
-    answer = call.ask("approve", replace(request, guard=None), call.token)
+    try:
+        answer = call.ask("approve", replace(request, guard=None), call.token)
+    except ToolError:
+        if not call.token.cancelled:
+            raise
+        raise CannotAskError("the call was cancelled") from None
     if isinstance(answer, Mapping) and CANNOT_ASK in answer:
         raise CannotAskError(str(answer[CANNOT_ASK]))
     return read_answer(answer)
