@@ -8,6 +8,7 @@ import pytest
 
 from toolroll.host.rpc.codecs import encode_json
 from toolroll.mcp.wire import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE,
     RpcError,
@@ -18,6 +19,11 @@ from toolroll.mcp.wire import (
     parse,
     parse_each,
 )
+
+
+def test_a_name_may_be_given_twice_with_the_same_value():
+    call = b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"arguments": {"path": "a", "path": "a"}}}'
+    assert parse(call).params == {"arguments": {"path": "a"}}
 
 
 def test_requests_notifications_and_responses():
@@ -37,6 +43,11 @@ def test_requests_notifications_and_responses():
         (b'{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"a": "\\ud83d"}}', PARSE, 9),
         (b'{"jsonrpc": "2.0", "id": "x", "method": "ping", "params": {"a": NaN}}', PARSE, "x"),
         (b"[" * 100_000, PARSE, None),
+        (
+            b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"arguments": {"path": "a", "path": "b"}}}',
+            INVALID_PARAMS,
+            3,
+        ),
         (b"null", INVALID_REQUEST, None),
         (b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', INVALID_REQUEST, None),
         (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', INVALID_REQUEST, None),

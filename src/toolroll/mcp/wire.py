@@ -52,6 +52,13 @@ def parse(line: bytes) -> RpcMessage | list[Any]:
         return _parse_batch(line, str(error))
     except _BROKEN as error:
         raise RpcError(PARSE, f"This line is not JSON: {error}.", id=_find_id(line)) from None
+    if given := (message.params or {}).get("arguments"):
+        from toolroll.schema.argument_text import check_names
+
+        try:
+            check_names(given, bytes(line))
+        except (ValueError, RecursionError) as error:
+            raise RpcError(INVALID_PARAMS, f"This message is unclear: {error}.", id=_id({"id": message.id})) from None
     if message.jsonrpc != "2.0":
         raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id=_id({"id": message.id}))
     return message

@@ -70,7 +70,7 @@ def _read(text: str | bytes, encodings: int) -> tuple[Any, list[str]]:
         plain = text.decode() if isinstance(text, bytes) else text
         value, slips = _read_slipped(plain.removeprefix("\ufeff").strip(), str(error), encodings)
     else:
-        _check_names(value, text)
+        check_names(value, text)
         slips = []
     if isinstance(value, str) and value.strip().startswith(("{", "```")) and encodings > 0:
         value, more = _read(value, encodings - 1)
@@ -99,8 +99,8 @@ def _read_slipped(text: str, why: str, encodings: int) -> tuple[Any, list[str]]:
     return value, [f"arguments: {slip}" for slip in scanner.slips]
 
 
-def _check_names(value: Any, text: str | bytes) -> None:
-    """Raise if an object of a JSON text gives a name twice, with different values."""
+def check_names(value: Any, text: str | bytes) -> None:
+    """Raise ValueError if an object of a JSON text gives a name twice, with different values."""
     import json
 
     if not isinstance(value, dict):
