@@ -277,3 +277,12 @@ def test_few_threads_stay_when_there_is_nothing_to_do(scene):
     assert threading.active_count() >= before + 13
     go.set()
     assert until(lambda: threading.active_count() <= before + 6)  # the watch, the reader, and four that wait
+
+
+def test_a_message_that_is_slow_to_begin_outlives_the_end_of_the_input():
+    messages, go = iter([1]), threading.Event()
+    threads = WorkerThreads(lambda: next(messages, None), lambda _: go.wait(10))
+    threads.run()  # until another thread has seen the end
+    assert threads.is_working
+    go.set()
+    assert until(lambda: not threads.is_working)

@@ -73,7 +73,11 @@ class _Server:
         """Serve until the input ends; pending requests get a grace period while the client still reads."""
         self._threads.run()
         since = time.monotonic()
-        while ((pending := self._session.pending()) or self._output.busy) and not self._client_is_gone():
+        while not self._client_is_gone():
+            is_working = self._threads.is_working  # first: what is handled becomes pending, and then an answer
+            pending = self._session.pending()
+            if not (is_working or pending or self._output.busy):
+                return
             if time.monotonic() - since > (_CALL_GRACE_S if pending == {"tools/call"} else _LIST_GRACE_S):
                 return
             time.sleep(_POLL_S)

@@ -38,6 +38,7 @@ class WorkerThreads(Generic[T]):
         self._reader: int | None = None  # its thread id
         self._serial = 0  # number of the message that the reader handles
         self._busy = False
+        self._working = set[int]()  # the threads that handle a message
         self._threads = 0
         self._spare = 0
         self._promoted = threading.Semaphore(0)
@@ -68,6 +69,11 @@ class WorkerThreads(Generic[T]):
             if self._spare:
                 self._promoted.release(self._spare)
             self._spare = 0
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a message that was taken is still being handled."""
+        return len(self._working) > 0
 
     def is_reader(self) -> bool:
         """True when the current thread is the reader."""
@@ -134,11 +140,15 @@ class WorkerThreads(Generic[T]):
 
     def _do(self, job: Callable[..., None], *message: T) -> bool:
         """Run a job that may take long; False if another thread is the reader now."""
+        self._working.add(threading.get_ident())  # first: the input may end as soon as another thread reads on
         self._serial += 1
         self._busy = True
         if self._asleep:
             self._stir.set()
-        job(*message)
+        try:
+            job(*message)
+        finally:
+            self._working.discard(threading.get_ident())
         with self._lock:
             if self._reader != threading.get_ident():
                 return False
