@@ -236,7 +236,8 @@ def test_what_the_own_command_changed_counts_as_seen(ws: Path, put: Callable[...
     put({"a.py": "x = 1\n"})
     kit.call("read", {"path": "a.py"})
     kit.call("bash", {"command": "sed -i 's/ //g' a.py"})
-    assert kit.call("write", {"path": "a.py", "content": "x = 2\n"}).ok
+    assert kit.call("write", {"path": "a.py", "content": "x = 2\n"}).error is not None, "not seen as a whole"
+    assert kit.call("edit", {"path": "a.py", "old": "x=1", "new": "x = 2"}).ok
     (ws / "a.py").write_text("by others\n")
     kit.call("bash", {"command": "echo >> a.py"})
     assert kit.call("write", {"path": "a.py", "content": "x = 3\n"}).error is not None
