@@ -203,7 +203,7 @@ DIALECT = Dialect(
                     description="Has no effect: commands are always confined.", schema={"type": "boolean"}
                 )
             },
-            fixed={"detach": False, "on_failure": "raise", "remember": "folder"},
+            fixed={"detach": False, "on_failure": "raise", "remember": "folder", "most": 30_000},
             description="Run a bash command in the folder that the last one ended in. Of an output of more than 30000 "
             "characters both ends are shown.",
             text=lambda ran: str(ran).replace(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.text.files.changes import Change
 
 On = Literal["say", "raise"]
-MODEL_CHARS = 30_000
+MODEL_CHARS = 12_000
 """Of the output of a command, so many are shown to a model."""
 _MAX_NOTE_CHARS = 200  # that names the handle of what was cut
 

@@ -43,7 +43,7 @@ def read(
     tail: Annotated[int | None, Field(ge=1), "Show only so many lines at the end."] = None,
     force: Annotated[bool, "Show it although it was shown before."] = False,  # noqa: ARG001 for the MCP server
 ) -> ShownLines:
-    """Show a file's lines with their numbers; images as images, notebooks as cells, PDF and office files as text."""
+    """Show a file's lines, numbered (no part of the line); images, notebooks as cells, PDF and office files as text."""
     if media:
         return _media(ctx, path)
     if (mime := _IMAGES.get(path[path.rfind(".") :].lower())) or (only_images and not path.startswith(PREFIX)):

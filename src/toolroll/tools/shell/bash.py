@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import CommandResult, On, build_result
+from toolroll.host.shell.command_result import MODEL_CHARS, CommandResult, On, build_result
 from toolroll.host.shell.shell_memory import Remember, ShellChoice, ShellMemory
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, ToolError
@@ -36,7 +36,7 @@ def bash(
     detach: Annotated[bool, "Let a command that takes long go on as a job."] = True,
     wait: Annotated[float | None, Field(ge=0), "Seconds after which it goes on as a job."] = None,
     apart: Annotated[bool, "Keep stderr apart from stdout."] = False,
-    most: Annotated[int, "Characters of output to show."] = 30_000,
+    most: Annotated[int, "Characters of output to show."] = MODEL_CHARS,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
