@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -18,19 +17,19 @@ IS_LINUX = sys.platform == "linux"
 IS_DARWIN = sys.platform == "darwin"
 
 
-def _fail(*_: Any, **__: Any) -> Any:
+def fail(*_: Any, **__: Any) -> Any:
+    """Stand in for a call that is missing."""
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
 
-listxattr: Callable[..., list[str]] = getattr(os, "listxattr", _fail)
-getxattr: Callable[..., bytes] = getattr(os, "getxattr", _fail)
-setxattr: Callable[..., None] = getattr(os, "setxattr", _fail)
-removexattr: Callable[..., None] = getattr(os, "removexattr", _fail)
-pidfd_open: Callable[[int], int] = getattr(os, "pidfd_open", _fail)
-memfd_create: Callable[[str, int], int] = getattr(os, "memfd_create", _fail)
-eventfd: Callable[[int, int], int] = getattr(os, "eventfd", _fail)
-waitid: Callable[[int, int, int], Any] = getattr(os, "waitid", _fail)
-prlimit: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", _fail)
+listxattr: Callable[..., list[str]] = getattr(os, "listxattr", fail)
+getxattr: Callable[..., bytes] = getattr(os, "getxattr", fail)
+setxattr: Callable[..., None] = getattr(os, "setxattr", fail)
+removexattr: Callable[..., None] = getattr(os, "removexattr", fail)
+pidfd_open: Callable[[int], int] = getattr(os, "pidfd_open", fail)
+memfd_create: Callable[[str, int], int] = getattr(os, "memfd_create", fail)
+eventfd: Callable[[int, int], int] = getattr(os, "eventfd", fail)
+waitid: Callable[[int, int, int], Any] = getattr(os, "waitid", fail)
 O_PATH: int = getattr(os, "O_PATH", 0)
 # Numbers of Linux on all machines that it is built for here.
 AF_NETLINK, SO_PEERCRED = 16, 17
@@ -41,11 +40,11 @@ MFD_CLOEXEC, MFD_ALLOW_SEALING = 1, 2
 
 def send_signal(process: int, number: int) -> None:
     """Send a signal to a process by its descriptor."""
-    send: Callable[[int, int], None] = getattr(signal, "pidfd_send_signal", _fail)
+    send: Callable[[int, int], None] = getattr(signal, "pidfd_send_signal", fail)
     send(process, number)
 
 
 def run_before_others() -> None:
     """Schedule the calling thread before those of ordinary processes."""
-    schedule: Callable[..., None] = getattr(os, "sched_setscheduler", _fail)
+    schedule: Callable[..., None] = getattr(os, "sched_setscheduler", fail)
     schedule(0, getattr(os, "SCHED_RR", 2), getattr(os, "sched_param", int)(1))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # the C module behind `signal` has no stubs
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from toolroll.host.linux import prlimit
+from toolroll.host.linux import fail
 
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
@@ -62,12 +62,12 @@ class ProcessMarks:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
         with suppress(OSError, ValueError):
             if self.limit:
-                prlimit(pid, _LIMIT, (self.limit, self.limit))
+                _limit(pid, (self.limit, self.limit))
 
     def is_attached(self, pid: int) -> bool:
         """Whether a process has the limit, from `attach` or from the one that started it."""
         try:
-            return prlimit(pid, _LIMIT)[1] == self.limit != 0
+            return _limit(pid)[1] == self.limit != 0
         except OSError:
             return False  # no such call here, or the process is gone or not ours
 
@@ -75,10 +75,18 @@ class ProcessMarks:
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
 
 
+def _limit(pid: int, *limits: tuple[int, int]) -> tuple[int, int]:
+    """The limit of a process that marks it, set if one is given."""
+    import resource
+
+    call: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", fail)
+    return call(pid, _LIMIT, *limits)
+
+
 def limit_of(pid: int) -> int | None:
     """The limit of a command of ours, or a smaller one that it may have set in its place; None if there is none."""
     try:
-        hard, most = prlimit(pid, _LIMIT)[1], _most()
+        hard, most = _limit(pid)[1], _most()
     except OSError:
         return None
     return hard if 0 <= hard < most else None

@@ -6,11 +6,11 @@ import os
 import resource
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.linux import prlimit, waitid
+from toolroll.host.linux import fail, waitid
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.process_tree import kill_group
 
@@ -23,6 +23,9 @@ _MAX_STDERR_BYTES = 64 * 1024
 # every line of it.
 _SMALL_CHUNK_BYTES = 4096
 _MIN_GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.0005, 0.004
+
+set_limit: Callable[..., tuple[int, int]] = getattr(resource, "prlimit", fail)
+"""The limits of another process, set if some are given."""
 
 
 class Stream:
@@ -109,8 +112,8 @@ def stream(
 def _bound(pid: int, memory: int) -> None:
     """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
     with suppress(OSError):  # it has ended already, or is another user's, or there is no such call here
-        prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-        prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+        set_limit(pid, resource.RLIMIT_CORE, (0, 0))
+        set_limit(pid, resource.RLIMIT_AS, (memory, memory))
 
 
 def exit_status(process: ChildProcess) -> int | None:

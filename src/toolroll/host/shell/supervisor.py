@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from toolroll.host.linux import prlimit
 from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken, PersonClock
 from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox, wait_for
 from toolroll.host.runtime.process_marks import TAG
-from toolroll.host.runtime.processes import exit_status
+from toolroll.host.runtime.processes import exit_status, set_limit
 from toolroll.host.shell.output import CapturedOutput, Pipes, open_terminal
 from toolroll.host.shell.process_group import CommandProcesses, process_registry
 
@@ -389,10 +388,10 @@ class LimitMonitor:
             # One that is gone or not ours needs none; one with smaller limits of its own keeps them. Where a system
             # has no way to do it from outside, the watch is all there is.
             with suppress(OSError, ValueError):
-                hard = prlimit(pid, which)[1]
+                hard = set_limit(pid, which)[1]
                 soft = most if hard < 0 else min(most, hard)
                 # A second more of work than the limit: the signal before the kill names the limit.
-                prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
+                set_limit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 
 def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:
