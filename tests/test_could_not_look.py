@@ -235,7 +235,7 @@ SERVERS = {
 
 @pytest.mark.parametrize("end", SERVERS)
 def test_an_mcp_server_that_gives_no_answer(end, open_kit):
-    config = {"command": SERVERS[end][0], "args": SERVERS[end][1:], "timeout": 1}
+    config = {"command": SERVERS[end][0], "args": SERVERS[end][1:], "timeout": 1, "startTimeout": 1}
     kit = open_kit(mcp={"bad": config}, policy=replace(preset("standard"), sandbox="none"))
     for arguments in [
         {"action": "list_tools"},

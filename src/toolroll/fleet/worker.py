@@ -90,9 +90,11 @@ class Worker:
         """Answer until the other side is gone; what has begun ends then."""
         ended = threading.Event()
         Channel(stream, make_codec(), serve=self._serve, run=self._threads.submit, on_end=ended.set)
-        ended.wait()
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._closing.close()
+        try:
+            ended.wait()
+        finally:  # also by a signal: the process waits at its end for what still runs
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._closing.close()
 
     def _serve(self, method: str, params: Any, call: ServedCall) -> Any:
         if method == "begin":

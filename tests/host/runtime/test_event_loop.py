@@ -30,7 +30,7 @@ else:
 """
 
 
-@tool
+@tool(Effect.NONE)
 async def add(first: int, second: int) -> int:
     """Add two numbers, later."""
     await asyncio.sleep(0.001)
@@ -126,7 +126,7 @@ def test_cancelling_the_task_of_acall_cancels_it(kit, waits):
 
 
 def test_a_call_that_cannot_begin_ends_in_time(open_kit):
-    @tool
+    @tool(Effect.NONE)
     async def hog() -> None:
         """Block the loop."""
         time.sleep(0.4)
