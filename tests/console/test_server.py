@@ -171,7 +171,7 @@ def test_no_command_can_approve_itself(console, ws, tier):
         words = map(str, (sys.executable, "attack.py", *given, question.shown.digest, TOKEN, ws))
         result = kit.call("bash", {"command": f"PYTHONPATH={shlex.quote(SOURCE)} {shlex.join(words)}", "timeout": 60})
         waits = [one.id for one in question.control.approvals.all()] == [question.shown.id]
-        assert waits, result.text
+        assert waits, (question.call.done() and question.call.result(), result.text)
         assert not question.call.done()
     assert "GOT" in result.text, result.text
     got = json.loads(result.text.partition("GOT")[2].splitlines()[0])

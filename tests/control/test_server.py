@@ -132,7 +132,7 @@ def test_a_command_cannot_connect(tier: str, ws: Path, tmp_path: Path, monkeypat
         server = ControlServer(kit, "mcp")
         until(lambda: server.hands.id in user_sockets.sockets())
         path = os.path.join(user_sockets.run_folder(), server.hands.id)
-        result = kit.call("bash", {"command": f"python3 try.py {path}; setsid python3 try.py {path}"})
+        result = kit.call("bash", {"command": f"python3 try.py {path}; setsid -w python3 try.py {path}"})
         server.close()
     assert result.text.count("refused:") + result.text.count("may not use this socket") == 2, result.text
     assert "workspace" not in result.text
