@@ -1,5 +1,6 @@
 """Language servers on a fresh workspace, real ones and ones that misbehave; all are gone in the end."""
 
+import glob
 import os
 import shutil
 import stat
@@ -30,7 +31,7 @@ def family(pid: int) -> list[int]:
     """A process and all below it."""
     found = [pid]
     for one in found:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
+        for task in map(Path, glob.glob(f"/proc/{one}/task/*/children")):  # none where it has just ended
             found += map(int, task.read_text().split())
     return found
 
