@@ -12,6 +12,7 @@ import pytest
 
 from tests.users import need_another_user
 from toolroll import Policy
+from toolroll.host.network import peers
 from toolroll.host.network.peers import TcpPeers
 from toolroll.host.runtime.launcher import works_in_a_child
 
@@ -128,3 +129,19 @@ def test_a_command_of_a_tool_may_not(server, open_kit):
         job = kit.call("bash", {"command": python, "background": True})
         assert job.error is None, job.text
         assert "command of a tool" in refusal_of_next(server, TcpPeers(others=others))
+
+
+def test_a_socket_that_is_closed_while_its_process_is_looked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process of this user hides what it has open: it is not taken for the one that connected."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+
+        def hide(_pid: int, _inode: int) -> bool:
+            client.close()
+            raise PermissionError
+
+        monkeypatch.setattr(peers, "holds_socket", hide)
+        with accepted:
+            refusal = TcpPeers().refusal(accepted.getpeername(), accepted.getsockname())
+    assert "cannot be seen: it has ended" in refusal

@@ -58,7 +58,8 @@ class TcpPeers:
             return ""
         # Root forwards ports on some systems; it can read the token, and use it as anybody.
         checked = found.uid != 0 or os.geteuid() == 0
-        if checked and (why := _why_not(found.uid, _holders(found), _why_command, others=self._others)):
+        holders = _find_holders(found, lambda: bool(client and server and socket_at(client, server) == found))
+        if checked and (why := _why_not(found.uid, holders, _why_command, others=self._others)):
             return why
         self._allowed[found.inode] = None
         if len(self._allowed) > _MAX_ALLOWED:
@@ -95,8 +96,21 @@ def _why_not(uid: int, pids: Sequence[int], why: Callable[[int], str], *, others
     return next((f"Process {pid} may not use this socket: it {reason}." for pid, reason in reasons if reason), "")
 
 
-def _holders(found: FoundSocket) -> list[int]:
-    """The processes that have a socket open; if none shows it, all of its user, if that is ours, that hide theirs."""
+def _find_holders(found: FoundSocket, is_there: Callable[[], bool]) -> list[int]:
+    """The processes that have a socket open; if none shows it, all of its user, if that is ours, that hide theirs.
+
+    One that was closed meanwhile is of none of those, and one that was handed on meanwhile is looked for again.
+    """
+    hidden: list[int] = []
+    for _ in range(2):
+        holders, hidden = _look_for_holders(found)
+        if holders or not hidden:
+            return holders
+    return hidden if is_there() else []
+
+
+def _look_for_holders(found: FoundSocket) -> tuple[list[int], list[int]]:
+    """The processes that have a socket open, and those of its user that hide what they have open."""
     holders, hidden = [], []
     for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
         try:
@@ -104,7 +118,7 @@ def _holders(found: FoundSocket) -> list[int]:
                 holders.append(pid)
         except PermissionError:
             hidden.append(pid)
-    return holders or [pid for pid in hidden if _uid_of(pid) == found.uid == os.geteuid()]
+    return holders, [pid for pid in hidden if _uid_of(pid) == found.uid == os.geteuid()]
 
 
 def _uid_of(pid: int) -> int:
